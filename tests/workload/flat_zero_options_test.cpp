@@ -38,11 +38,7 @@ free 5
 )");
 }
 
-TEST(FlatZeroOptions, WithoutOneSumForAllRanksEachOwnerGetsItsPart) {
-  TrainingDescription t = zero_training(DataStrategy::zero2);
-  t.parallel.zero.use_multi_rank_bucket_allreduce = false;
-  t.parallel.zero.reduce_bucket_size = 26;
-  EXPECT_EQ(ZeroSession(DType::bf16, t).backward(), R"(
+const char* const kWithoutOneSumForAllRanksEachOwnerGetsItsPart = R"(
 new dc: 8 temporaries
 host main_gradient_hook
 new 5: 52 gradients
@@ -84,7 +80,13 @@ copy 1x7 bf16: 5 14 -> 8 14
 host optimizer_op
 copy 1x15 bf16: 5 30 -> 8 30
 free 5
-)");
+)";
+
+TEST(FlatZeroOptions, WithoutOneSumForAllRanksEachOwnerGetsItsPart) {
+  TrainingDescription t = zero_training(DataStrategy::zero2);
+  t.parallel.zero.use_multi_rank_bucket_allreduce = false;
+  t.parallel.zero.reduce_bucket_size = 26;
+  EXPECT_EQ(ZeroSession(DType::bf16, t).backward(), kWithoutOneSumForAllRanksEachOwnerGetsItsPart);
   t.parallel.zero.overlap_comm = true;
   EXPECT_EQ(ZeroSession(DType::bf16, t).backward({1}), R"(
 new db: 14 temporaries
@@ -121,6 +123,39 @@ free 6
 )");
 }
 
+const char* const kWithoutABufferGradientsAreAveragedInACopy = R"(
+new dc: 8 temporaries
+host main_gradient_hook
+new db: 14 temporaries
+host main_gradient_hook
+new dw: 30 temporaries
+host main_gradient_hook
+the host waits for the GPU
+host optimizer_op
+new 5: 22 temporaries of stream 2
+-- backward
+[2] copy 1x11 bf16: dc 8 -> 5 22
+host optimizer_op
+[2] scale 1x11 bf16: 5 22 -> 5 22
+host collective
+[2] all_reduce 22 bytes bf16, 3 ranks in data: 5 22 -> 5 22
+host optimizer_op
+[2] copy 1x4 bf16: 5 8 -> dc 8
+host optimizer_op
+[2] copy 1x7 bf16: 5 14 -> db 14
+free 5
+the host waits for the GPU
+free dc
+host optimizer_op
+host optimizer_op
+[2] scale 1x15 bf16: dw 30 -> dw 30
+host collective
+[2] all_reduce 30 bytes bf16, 3 ranks in data: dw 30 -> dw 30
+host optimizer_op
+[2] copy 1x15 bf16: dw 30 -> dw 30
+the host waits for the GPU
+)";
+
 TEST(FlatZeroOptions, WithoutABufferGradientsAreAveragedInACopy) {
   TrainingDescription t = zero_training(DataStrategy::zero2);
   t.parallel.zero.contiguous_gradients = false;
@@ -154,38 +189,7 @@ host optimizer_op
 copy 1x15 bf16: dw 30 -> dw 30
 )");
   t.parallel.zero.overlap_comm = true;
-  EXPECT_EQ(ZeroSession(DType::bf16, t).backward(), R"(
-new dc: 8 temporaries
-host main_gradient_hook
-new db: 14 temporaries
-host main_gradient_hook
-new dw: 30 temporaries
-host main_gradient_hook
-the host waits for the GPU
-host optimizer_op
-new 5: 22 temporaries of stream 2
--- backward
-[2] copy 1x11 bf16: dc 8 -> 5 22
-host optimizer_op
-[2] scale 1x11 bf16: 5 22 -> 5 22
-host collective
-[2] all_reduce 22 bytes bf16, 3 ranks in data: 5 22 -> 5 22
-host optimizer_op
-[2] copy 1x4 bf16: 5 8 -> dc 8
-host optimizer_op
-[2] copy 1x7 bf16: 5 14 -> db 14
-free 5
-the host waits for the GPU
-free dc
-host optimizer_op
-host optimizer_op
-[2] scale 1x15 bf16: dw 30 -> dw 30
-host collective
-[2] all_reduce 30 bytes bf16, 3 ranks in data: dw 30 -> dw 30
-host optimizer_op
-[2] copy 1x15 bf16: dw 30 -> dw 30
-the host waits for the GPU
-)");
+  EXPECT_EQ(ZeroSession(DType::bf16, t).backward(), kWithoutABufferGradientsAreAveragedInACopy);
   t.parallel.data = 1;
   EXPECT_EQ(ZeroSession(DType::bf16, t).backward({0}), R"(
 new dw: 30 temporaries

@@ -11,7 +11,6 @@ using testing_support::zero_training;
 using testing_support::ZeroSession;
 
 // Every parameter is sent from rank 0; all move into one buffer of 30 in 16 bits; a share in fp32 is copied out.
-
 TEST(FlatZeroListing, PartsMoveIntoOneBuffer) {
   EXPECT_EQ(ZeroSession(DType::bf16, zero_training(DataStrategy::zero2)).made, R"(
 host collective
@@ -47,51 +46,7 @@ free 2
 
 // A bucket of 20 takes the table and the bias, 11; the weight would make it 26.
 
-TEST(FlatZeroListing, Stage2ReducesABucketWhenTheNextGradientDoesNotFit) {
-  ZeroSession zero(DType::bf16, zero_training(DataStrategy::zero2));
-  EXPECT_EQ(zero.backward({2, 1, 0}, false), R"(
-new dc: 8 temporaries
-host main_gradient_hook
-new 5: 40 gradients
--- backward
-copy 1x4 bf16: dc 8 -> 5 8
-free dc
-new db: 14 temporaries
-host main_gradient_hook
-copy 1x7 bf16: db 14 -> 5 14
-free db
-new dw: 30 temporaries
-host main_gradient_hook
-host optimizer_op
-scale 1x11 bf16: 5 22 -> 5 22
-host optimizer_op
-new 6: 22 temporaries
-copy 1x11 bf16: 5 22 -> 6 22
-host collective
-all_reduce 22 bytes bf16, 3 ranks in data: 6 22 -> 6 22
-host optimizer_op
-copy 1x5 bf16: 6 10 -> 5 10
-free 6
-new 7: 44 gradients
-host optimizer_op
-copy 1x7 bf16: 5 14 -> 7 14
-copy 1x15 bf16: dw 30 -> 5 30
-free dw
-host optimizer_op
-scale 1x15 bf16: 5 30 -> 5 30
-host optimizer_op
-new 8: 30 temporaries
-copy 1x15 bf16: 5 30 -> 8 30
-host collective
-all_reduce 30 bytes bf16, 3 ranks in data: 8 30 -> 8 30
-host optimizer_op
-copy 1x5 bf16: 8 10 -> 5 10
-free 8
-host optimizer_op
-copy 1x15 bf16: 5 30 -> 7 30
-free 5
-)");
-  EXPECT_EQ(zero.backward(), R"(
+const char* const kStage2ReducesABucketWhenTheNextGradientDoesNotFitFirst = R"(
 new dc: 8 temporaries
 host main_gradient_hook
 new 9: 40 gradients
@@ -136,8 +91,8 @@ host optimizer_op
 add_ 1x7 bf16,bf16->bf16: 7 14, 11 14 -> 7 14
 free 9
 free 11
-)");
-  EXPECT_EQ(zero.step(), R"(
+)";
+const char* const kStage2ReducesABucketWhenTheNextGradientDoesNotFitSecond = R"(
 host optimizer_op 14
 new 13: 4 temporaries
 new 14: 20 temporaries
@@ -231,11 +186,57 @@ cast 1x10 fp32->bf16: 3 40 -> 1 20
 host collective
 all_gather 60 bytes bf16, 3 ranks in data: 1 60 -> 1 60
 host view 3
+)";
+
+TEST(FlatZeroListing, Stage2ReducesABucketWhenTheNextGradientDoesNotFit) {
+  ZeroSession zero(DType::bf16, zero_training(DataStrategy::zero2));
+  EXPECT_EQ(zero.backward({2, 1, 0}, false), R"(
+new dc: 8 temporaries
+host main_gradient_hook
+new 5: 40 gradients
+-- backward
+copy 1x4 bf16: dc 8 -> 5 8
+free dc
+new db: 14 temporaries
+host main_gradient_hook
+copy 1x7 bf16: db 14 -> 5 14
+free db
+new dw: 30 temporaries
+host main_gradient_hook
+host optimizer_op
+scale 1x11 bf16: 5 22 -> 5 22
+host optimizer_op
+new 6: 22 temporaries
+copy 1x11 bf16: 5 22 -> 6 22
+host collective
+all_reduce 22 bytes bf16, 3 ranks in data: 6 22 -> 6 22
+host optimizer_op
+copy 1x5 bf16: 6 10 -> 5 10
+free 6
+new 7: 44 gradients
+host optimizer_op
+copy 1x7 bf16: 5 14 -> 7 14
+copy 1x15 bf16: dw 30 -> 5 30
+free dw
+host optimizer_op
+scale 1x15 bf16: 5 30 -> 5 30
+host optimizer_op
+new 8: 30 temporaries
+copy 1x15 bf16: 5 30 -> 8 30
+host collective
+all_reduce 30 bytes bf16, 3 ranks in data: 8 30 -> 8 30
+host optimizer_op
+copy 1x5 bf16: 8 10 -> 5 10
+free 8
+host optimizer_op
+copy 1x15 bf16: 5 30 -> 7 30
+free 5
 )");
+  EXPECT_EQ(zero.backward(), kStage2ReducesABucketWhenTheNextGradientDoesNotFitFirst);
+  EXPECT_EQ(zero.step(), kStage2ReducesABucketWhenTheNextGradientDoesNotFitSecond);
 }
 
 // The bucket's last reduction is waited for before the other buffer is filled anew.
-
 TEST(FlatZeroListing, WithOverlapTwoBuffersTakeTurns) {
   TrainingDescription t = zero_training(DataStrategy::zero2);
   t.parallel.zero.overlap_comm = true;

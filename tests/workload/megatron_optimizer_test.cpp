@@ -278,6 +278,52 @@ TEST(MegatronOptimizer, StatesBelongToTheLayerOfTheirParameter) {
   }
 }
 
+const char* const kOverStagesAddsUpTheSharedTable = R"(
+host collective
+all_reduce 12 bytes fp16, 2 ranks in embedding: 1 12 -> 1 12
+host optimizer_op
+div 1x24 fp16: 1 48 -> 1 48
+host collective
+reduce_scatter 48 bytes fp16, 4 ranks in data: 1 48 -> 1 48
+host optimizer_op
+new 4: 24 gradients
+cast 1x6 fp16->fp32: 1 12 -> 4 24
+host unscale_fixed
+host per_parameter_unscale
+new 5: 4 temporaries
+fill 1x1 fp32: -> 5 4
+amp_foreach_unscale 1 tensors, 6 elements fp32: 4 24
+host collective
+all_reduce 4 bytes fp32, 3 ranks in model: 5 4 -> 5 4
+host collective
+all_reduce 4 bytes fp32, 4 ranks in data: 5 4 -> 5 4
+copy_to_host 1x1 fp32: 5 4
+the host waits for the GPU
+free 5
+host optimizer_op 6
+host per_parameter_clip
+new 6: 4 temporaries
+-- clipping
+fill 1x1 fp32: -> 6 4
+foreach_norm 1 tensors, 6 elements fp32: 4 24
+host collective
+all_reduce 4 bytes fp32, 3 ranks in model: 6 4 -> 6 4
+host collective
+all_reduce 4 bytes fp32, 4 ranks in data: 6 4 -> 6 4
+copy_to_host 1x1 fp32: 6 4
+the host waits for the GPU
+foreach_mul 1 tensors, 6 elements fp32: 4 24
+free 6
+host fused_fixed
+host per_parameter_fused
+-- optimizer
+fused_sgd 1 tensors, 6 elements fp32: 3 24, 4 24, 4 24
+foreach_copy 1 tensors, 6 elements fp32: 3 24, 2 14
+free 4
+host collective
+all_gather 48 bytes fp16, 4 ranks in data: 2 48 -> 2 48
+)";
+
 // First and last stage add up the gradients of a table of 6 numbers; the loss scale is agreed on between all stages.
 TEST(MegatronOptimizer, OverStagesAddsUpTheSharedTable) {
   TrainingDescription t = megatron_training();
@@ -342,51 +388,7 @@ free w
 free b
 new 3: 24 optimizer_state
 )");
-  EXPECT_EQ(cut.stepped(), R"(
-host collective
-all_reduce 12 bytes fp16, 2 ranks in embedding: 1 12 -> 1 12
-host optimizer_op
-div 1x24 fp16: 1 48 -> 1 48
-host collective
-reduce_scatter 48 bytes fp16, 4 ranks in data: 1 48 -> 1 48
-host optimizer_op
-new 4: 24 gradients
-cast 1x6 fp16->fp32: 1 12 -> 4 24
-host unscale_fixed
-host per_parameter_unscale
-new 5: 4 temporaries
-fill 1x1 fp32: -> 5 4
-amp_foreach_unscale 1 tensors, 6 elements fp32: 4 24
-host collective
-all_reduce 4 bytes fp32, 3 ranks in model: 5 4 -> 5 4
-host collective
-all_reduce 4 bytes fp32, 4 ranks in data: 5 4 -> 5 4
-copy_to_host 1x1 fp32: 5 4
-the host waits for the GPU
-free 5
-host optimizer_op 6
-host per_parameter_clip
-new 6: 4 temporaries
--- clipping
-fill 1x1 fp32: -> 6 4
-foreach_norm 1 tensors, 6 elements fp32: 4 24
-host collective
-all_reduce 4 bytes fp32, 3 ranks in model: 6 4 -> 6 4
-host collective
-all_reduce 4 bytes fp32, 4 ranks in data: 6 4 -> 6 4
-copy_to_host 1x1 fp32: 6 4
-the host waits for the GPU
-foreach_mul 1 tensors, 6 elements fp32: 4 24
-free 6
-host fused_fixed
-host per_parameter_fused
--- optimizer
-fused_sgd 1 tensors, 6 elements fp32: 3 24, 4 24, 4 24
-foreach_copy 1 tensors, 6 elements fp32: 3 24, 2 14
-free 4
-host collective
-all_gather 48 bytes fp16, 4 ranks in data: 2 48 -> 2 48
-)");
+  EXPECT_EQ(cut.stepped(), kOverStagesAddsUpTheSharedTable);
   MegatronSession middle(DType::fp16, t);
   EXPECT_EQ(middle.stepped().find("embedding"), std::string::npos);
 }

@@ -16,11 +16,7 @@ std::unique_ptr<optimizers::Optimizer> looping(OptimizerKind kind, ClippingStyle
   return optimizers::make_optimizer(t);
 }
 
-// Before PyTorch 1.13 or so clip_grad_norm_ asked the GPU whether the norm is too large (of one tensor it is not).
-TEST(OptimizerLoops, BertAdamClipsEachTensorAndDecaysMatrices) {
-  OptimizerSession session;
-  const auto optimizer = looping(OptimizerKind::bert_adam, {.by_lists = false, .waits = true});
-  EXPECT_EQ("\n" + session.step_of(*optimizer), R"(
+const char* const kBertAdamClipsEachTensorAndDecaysMatrices = R"(
 new 1: 60 optimizer_state
 fill 3x5 fp32: -> 1 60
 new 2: 60 optimizer_state
@@ -145,7 +141,13 @@ add_ 1x7 fp32,fp32->fp32: b 28, 29 28 -> b 28
 free 29
 free 28
 free 27
-)");
+)";
+
+// Before PyTorch 1.13 or so clip_grad_norm_ asked the GPU whether the norm is too large (of one tensor it is not).
+TEST(OptimizerLoops, BertAdamClipsEachTensorAndDecaysMatrices) {
+  OptimizerSession session;
+  const auto optimizer = looping(OptimizerKind::bert_adam, {.by_lists = false, .waits = true});
+  EXPECT_EQ("\n" + session.step_of(*optimizer), kBertAdamClipsEachTensorAndDecaysMatrices);
   session.name_states();
   session.parameters[0].gradient.reset();  // then only the bias is updated
   const std::string bias = session.step_of(*optimizer);
@@ -153,6 +155,36 @@ free 27
   EXPECT_NE(bias.find("add_ 1x7 fp32,fp32->fp32: b 28"), bias.npos);
   EXPECT_EQ(bias.find("optimizer_state"), bias.npos);
 }
+
+const char* const kBertAdamClipsByListsOrByTensors = R"(
+host optimizer_op 8
+new 17: 4 temporaries
+new 18: 4 temporaries
+foreach_norm 1 tensors, 6 elements fp32: dw 24
+free 17
+new 19: 4 temporaries
+cat 1x1 fp32: 18 4 -> 19 4
+new 20: 4 temporaries
+linalg_vector_norm 1x1 fp32: 19 4 -> 20 4
+free 19
+free 18
+new 21: 4 temporaries
+add 1x1 fp32: 20 4 -> 21 4
+new 22: 4 temporaries
+reciprocal 1x1 fp32: 21 4 -> 22 4
+new 23: 4 temporaries
+scale 1x1 fp32: 22 4 -> 23 4
+free 22
+free 21
+new 24: 4 temporaries
+clamp 1x1 fp32: 23 4 -> 24 4
+copy_to_host 1x1 fp32: 24 4
+the host waits for the GPU
+foreach_mul 1 tensors, 6 elements fp32: dw 24
+free 23
+free 24
+free 20
+)";
 
 TEST(OptimizerLoops, BertAdamClipsByListsOrByTensors) {
   const auto clipped = [](ClippingStyle style) {
@@ -190,35 +222,7 @@ free 23
 free 24
 free 20
 )");
-  EXPECT_EQ(clipped({.by_lists = true, .waits = true}), R"(
-host optimizer_op 8
-new 17: 4 temporaries
-new 18: 4 temporaries
-foreach_norm 1 tensors, 6 elements fp32: dw 24
-free 17
-new 19: 4 temporaries
-cat 1x1 fp32: 18 4 -> 19 4
-new 20: 4 temporaries
-linalg_vector_norm 1x1 fp32: 19 4 -> 20 4
-free 19
-free 18
-new 21: 4 temporaries
-add 1x1 fp32: 20 4 -> 21 4
-new 22: 4 temporaries
-reciprocal 1x1 fp32: 21 4 -> 22 4
-new 23: 4 temporaries
-scale 1x1 fp32: 22 4 -> 23 4
-free 22
-free 21
-new 24: 4 temporaries
-clamp 1x1 fp32: 23 4 -> 24 4
-copy_to_host 1x1 fp32: 24 4
-the host waits for the GPU
-foreach_mul 1 tensors, 6 elements fp32: dw 24
-free 23
-free 24
-free 20
-)");
+  EXPECT_EQ(clipped({.by_lists = true, .waits = true}), kBertAdamClipsByListsOrByTensors);
   EXPECT_EQ(clipped({.by_lists = false, .waits = false}), R"(
 host optimizer_op
 new 16: 4 temporaries

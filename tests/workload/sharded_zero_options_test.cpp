@@ -11,15 +11,7 @@ using testing_support::forward_of;
 using testing_support::sparing_training;
 using testing_support::ZeroSession;
 
-TEST(ShardedZeroOptions, WithOverlapReductionsHaveAStreamOfTheirOwn) {
-  TrainingDescription t = sparing_training();
-  t.parallel.zero.overlap_comm = true;
-  t.gradient_clipping = 1.0;
-  t.parallel.zero.sub_group_size = 5;
-  ZeroSession zero(DType::fp16, t);
-  forward_of(zero);
-
-  EXPECT_EQ(zero.backward(), R"(
+const char* const kWithOverlapReductionsHaveAStreamOfTheirOwnFirst = R"(
 new dc: 8 temporaries
 host fsdp_hooks
 host fsdp_gather
@@ -100,8 +92,8 @@ host optimizer_op
 [3] copy 1x5 fp16: 5 10 -> 6 10
 event 22 behind stream 3
 the host waits for event 22
-)");
-  EXPECT_EQ(zero.step(), R"(
+)";
+const char* const kWithOverlapReductionsHaveAStreamOfTheirOwnSecond = R"(
 host per_parameter_zero_grad 3
 host optimizer_op 9
 new 19: 10 temporaries of stream 3
@@ -200,16 +192,21 @@ fused_sgd 1 tensors, 5 elements fp32: 3 20, 65 20, 65 20
 free 65
 host optimizer_op
 cast 1x5 fp32->fp16: 3 20 -> 1 10
-)");
+)";
+
+TEST(ShardedZeroOptions, WithOverlapReductionsHaveAStreamOfTheirOwn) {
+  TrainingDescription t = sparing_training();
+  t.parallel.zero.overlap_comm = true;
+  t.gradient_clipping = 1.0;
+  t.parallel.zero.sub_group_size = 5;
+  ZeroSession zero(DType::fp16, t);
+  forward_of(zero);
+
+  EXPECT_EQ(zero.backward(), kWithOverlapReductionsHaveAStreamOfTheirOwnFirst);
+  EXPECT_EQ(zero.step(), kWithOverlapReductionsHaveAStreamOfTheirOwnSecond);
 }
 
-TEST(ShardedZeroOptions, ThreeReductionsAreUnderWayAtOnce) {
-  TrainingDescription t = sparing_training();
-  t.parallel.zero.reduce_bucket_size = 4;
-  t.parallel.zero.contiguous_gradients = false;
-  ZeroSession zero(DType::fp32, t);
-  forward_of(zero);
-  EXPECT_EQ(zero.backward({0, 1, 2, 0, 1}), R"(
+const char* const kThreeReductionsAreUnderWayAtOnce = R"(
 new dw: 60 temporaries
 host fsdp_hooks
 host fsdp_gather
@@ -352,7 +349,15 @@ free 20
 free db
 event 32 behind stream 0
 the host waits for event 32
-)");
+)";
+
+TEST(ShardedZeroOptions, ThreeReductionsAreUnderWayAtOnce) {
+  TrainingDescription t = sparing_training();
+  t.parallel.zero.reduce_bucket_size = 4;
+  t.parallel.zero.contiguous_gradients = false;
+  ZeroSession zero(DType::fp32, t);
+  forward_of(zero);
+  EXPECT_EQ(zero.backward({0, 1, 2, 0, 1}), kThreeReductionsAreUnderWayAtOnce);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ using testing_support::ZeroSession;
 // zero.Init never makes whole parameters. What a rank has of all lies in one buffer, as do its gradients; each part
 
 // that is updated at once has a copy in fp32.
-
 TEST(ShardedZero, ARankHoldsItsPartOfEachParameter) {
   EXPECT_EQ(ZeroSession(DType::bf16, sparing_training()).made, R"(
 new 1: 20 weights
@@ -51,7 +50,6 @@ new 3: 40 gradients
 // The weight and the bias, 5 + 3 of each rank, are gathered together into a buffer and copied out; the table alone is
 
 // gathered where it lies. Each is given back when the next one is read.
-
 TEST(ShardedZero, ForwardGathersWhatALeafReadsAndGivesItBack) {
   ZeroSession zero(DType::bf16, sparing_training());
   EXPECT_EQ(forward_of(zero), R"(
@@ -106,10 +104,7 @@ free 12
 
 // Gradients are copied into the bucket; it is reduced when the next one does not fit.
 
-TEST(ShardedZero, BackwardReducesBucketsAndAddsUpMicroBatches) {
-  ZeroSession zero(DType::bf16, sparing_training());
-  forward_of(zero);
-  EXPECT_EQ(zero.backward(), R"(
+const char* const kBackwardReducesBucketsAndAddsUpMicroBatches = R"(
 new dc: 8 temporaries
 host fsdp_hooks
 host fsdp_gather
@@ -190,7 +185,12 @@ host optimizer_op
 copy 1x5 bf16: 4 10 -> 5 10
 event 22 behind stream 0
 the host waits for event 22
-)");
+)";
+
+TEST(ShardedZero, BackwardReducesBucketsAndAddsUpMicroBatches) {
+  ZeroSession zero(DType::bf16, sparing_training());
+  forward_of(zero);
+  EXPECT_EQ(zero.backward(), kBackwardReducesBucketsAndAddsUpMicroBatches);
   forward_of(zero);
   EXPECT_EQ(zero.backward({2, 0}), R"(
 new dc: 8 temporaries
@@ -263,7 +263,6 @@ the host waits for event 43
 }
 
 // Buckets of one gradient each: the host waits for the first reduction before the fourth.
-
 TEST(ShardedZero, WithoutReduceScatterABucketIsSummed) {
   TrainingDescription t = sparing_training();
   t.parallel.zero.reduce_scatter = false;

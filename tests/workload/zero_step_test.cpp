@@ -11,6 +11,50 @@ using testing_support::ZeroSession;
 
 // Gradients of earlier micro-batches stay where they are; all are reduced behind the last backward pass.
 
+const char* const kStage1ReducesBehindTheLastBackwardPass = R"(
+host optimizer_op 4
+new 9: 40 temporaries
+-- optimizer
+cast 1x5 fp32->fp64: 7 20 -> 9 40
+new 10: 8 temporaries
+linalg_vector_norm 1x5 fp64: 9 40 -> 10 8
+free 9
+new 11: 40 temporaries
+cast 1x5 fp32->fp64: 7 20 -> 11 40
+new 12: 8 temporaries
+linalg_vector_norm 1x5 fp64: 11 40 -> 12 8
+free 11
+host optimizer_op
+new 13: 16 temporaries
+cat 1x1 fp64 of 2: 10 8, 12 8 -> 13 16
+host optimizer_op 3
+3 operations on numbers
+new 17: 4 temporaries
+host collective
+all_reduce 4 bytes fp32, 3 ranks in data: 17 4 -> 17 4
+free 17
+host optimizer_op 8
+8 operations on numbers
+free 13
+free 10
+free 12
+host optimizer_op
+new 26: 40 gradients
+copy 1x10 fp32: 7 40 -> 26 40
+free 7
+host optimizer_op
+scale 1x10 fp32: 26 40 -> 26 40
+host fused_fixed
+host per_parameter_fused
+fused_sgd 1 tensors, 10 elements fp32: 3 40, 26 40, 26 40
+free 26
+host optimizer_op
+cast 1x10 fp32: 3 40 -> 1 40
+host collective
+all_gather 120 bytes fp32, 3 ranks in data: 1 120 -> 1 120
+host view 3
+)";
+
 TEST(ZeroStep, Stage1ReducesBehindTheLastBackwardPass) {
   ZeroSession zero(DType::fp32, zero_training(DataStrategy::zero1));
   EXPECT_EQ(zero.backward({2, 1, 0}, false), R"(
@@ -60,49 +104,7 @@ host optimizer_op
 copy 1x7 fp32: 5 28 -> 7 28
 free 5
 )");
-  EXPECT_EQ(zero.step(), R"(
-host optimizer_op 4
-new 9: 40 temporaries
--- optimizer
-cast 1x5 fp32->fp64: 7 20 -> 9 40
-new 10: 8 temporaries
-linalg_vector_norm 1x5 fp64: 9 40 -> 10 8
-free 9
-new 11: 40 temporaries
-cast 1x5 fp32->fp64: 7 20 -> 11 40
-new 12: 8 temporaries
-linalg_vector_norm 1x5 fp64: 11 40 -> 12 8
-free 11
-host optimizer_op
-new 13: 16 temporaries
-cat 1x1 fp64 of 2: 10 8, 12 8 -> 13 16
-host optimizer_op 3
-3 operations on numbers
-new 17: 4 temporaries
-host collective
-all_reduce 4 bytes fp32, 3 ranks in data: 17 4 -> 17 4
-free 17
-host optimizer_op 8
-8 operations on numbers
-free 13
-free 10
-free 12
-host optimizer_op
-new 26: 40 gradients
-copy 1x10 fp32: 7 40 -> 26 40
-free 7
-host optimizer_op
-scale 1x10 fp32: 26 40 -> 26 40
-host fused_fixed
-host per_parameter_fused
-fused_sgd 1 tensors, 10 elements fp32: 3 40, 26 40, 26 40
-free 26
-host optimizer_op
-cast 1x10 fp32: 3 40 -> 1 40
-host collective
-all_gather 120 bytes fp32, 3 ranks in data: 1 120 -> 1 120
-host view 3
-)");
+  EXPECT_EQ(zero.step(), kStage1ReducesBehindTheLastBackwardPass);
 }
 
 TEST(ZeroStep, Stage1WithOverlapReducesWithinTheLastBackwardPass) {
@@ -152,41 +154,7 @@ free 5
 
 // Nothing is sent; the buffer is scaled all the same, and overlap_comm changes nothing.
 
-TEST(ZeroStep, OneGpuScalesItsBuckets) {
-  TrainingDescription t = zero_training(DataStrategy::zero3);
-  t.parallel.data = 1;
-  t.parallel.zero.overlap_comm = true;
-  t.gradient_clipping = 1.0;
-  ZeroSession zero(DType::fp16, t);
-  EXPECT_EQ(zero.backward({2, 0, 1}), R"(
-new dc: 8 temporaries
-host main_gradient_hook
-new 5: 40 gradients
--- backward
-copy 1x4 fp16: dc 8 -> 5 8
-free dc
-new dw: 30 temporaries
-host main_gradient_hook
-copy 1x15 fp16: dw 30 -> 5 30
-free dw
-new db: 14 temporaries
-host main_gradient_hook
-host optimizer_op
-scale 1x19 fp16: 5 38 -> 5 38
-new 6: 52 gradients
-host optimizer_op
-copy 1x4 fp16: 5 8 -> 6 8
-host optimizer_op
-copy 1x15 fp16: 5 30 -> 6 30
-copy 1x7 fp16: db 14 -> 5 14
-free db
-host optimizer_op
-scale 1x7 fp16: 5 14 -> 5 14
-host optimizer_op
-copy 1x7 fp16: 5 14 -> 6 14
-free 5
-)");
-  EXPECT_EQ(zero.step(), R"(
+const char* const kOneGpuScalesItsBuckets = R"(
 host optimizer_op 21
 new 7: 4 temporaries
 new 8: 60 temporaries
@@ -297,11 +265,46 @@ free 47
 host optimizer_op
 cast 1x26 fp32->fp16: 3 104 -> 1 52
 host view 3
+)";
+
+TEST(ZeroStep, OneGpuScalesItsBuckets) {
+  TrainingDescription t = zero_training(DataStrategy::zero3);
+  t.parallel.data = 1;
+  t.parallel.zero.overlap_comm = true;
+  t.gradient_clipping = 1.0;
+  ZeroSession zero(DType::fp16, t);
+  EXPECT_EQ(zero.backward({2, 0, 1}), R"(
+new dc: 8 temporaries
+host main_gradient_hook
+new 5: 40 gradients
+-- backward
+copy 1x4 fp16: dc 8 -> 5 8
+free dc
+new dw: 30 temporaries
+host main_gradient_hook
+copy 1x15 fp16: dw 30 -> 5 30
+free dw
+new db: 14 temporaries
+host main_gradient_hook
+host optimizer_op
+scale 1x19 fp16: 5 38 -> 5 38
+new 6: 52 gradients
+host optimizer_op
+copy 1x4 fp16: 5 8 -> 6 8
+host optimizer_op
+copy 1x15 fp16: 5 30 -> 6 30
+copy 1x7 fp16: db 14 -> 5 14
+free db
+host optimizer_op
+scale 1x7 fp16: 5 14 -> 5 14
+host optimizer_op
+copy 1x7 fp16: 5 14 -> 6 14
+free 5
 )");
+  EXPECT_EQ(zero.step(), kOneGpuScalesItsBuckets);
 }
 
 // The table took no gradient: rank 2 would keep zeros for it. Rank 1 has no part of it.
-
 TEST(ZeroStep, ZerosFillTheShareUp) {
   TrainingDescription t = zero_training(DataStrategy::zero2);
   t.parallel.data = 1;
