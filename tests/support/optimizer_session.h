@@ -1,6 +1,9 @@
 // A weight of 3 x 5 and a bias of 7 with their gradients, and what an optimizer writes down over them.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -10,6 +13,19 @@
 #include "tests/support/record_listing.h"
 
 namespace ridgeline::testing_support {
+
+/// Sees to it that an update makes no nodes of a graph.
+class WatchedOptimizer final : public optimizers::Optimizer {
+ public:
+  explicit WatchedOptimizer(optimizers::Optimizer& inner) : inner_(inner) {}
+  void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) override {
+    EXPECT_FALSE(eager.gradients_enabled);
+    inner_.step(eager, parameters, overflow_flag);
+  }
+
+ private:
+  optimizers::Optimizer& inner_;
+};
 
 class OptimizerSession {
  public:

@@ -94,7 +94,8 @@ class ZeroSession {
   }
   std::string step() {
     session.eager.gradients_enabled = true;
-    const std::string text = listed([&] { engine->step(*optimizer_); });
+    WatchedOptimizer watched(*optimizer_);
+    const std::string text = listed([&] { engine->step(watched); });
     EXPECT_TRUE(session.eager.gradients_enabled);
     return with_numbers_counted(text);
   }

@@ -285,6 +285,7 @@ TEST(FuseExamples, WhatNobodyNeedsIsNotComputed) {
   const ValueId x = s.given(8192);
   const ValueId dead = s.library("mm", kSpace, {x});
   s.node(Kind::rows, "norm", kSpace, {dead});
+  s[s.pointwise("unread", kSpace, {x})].stored = true;  // kept for a backward graph that does not read it
   const ValueId used = s.library("attention", kSpace, {x});
   s.output(256);
   const ValueId zeros = s.pointwise("full", kSpace, {});
@@ -294,9 +295,9 @@ TEST(FuseExamples, WhatNobodyNeedsIsNotComputed) {
   s[table].in_place_of = zeros;
   s.leaves(table);
   EXPECT_EQ(fused_text(s), R"(
-library 64x32 fp32 x1 of attention: nodes 2 reads 0:8192 writes 3:8192 4:256
-pointwise 64x32 fp32 x1 of full: nodes 3 reads writes 5:8192
-pointwise 64x32 fp32 x1 of scatter: nodes 4 reads 3:8192 writes 6:8192
+library 64x32 fp32 x1 of attention: nodes 3 reads 0:8192 writes 4:8192 5:256
+pointwise 64x32 fp32 x1 of full: nodes 4 reads writes 6:8192
+pointwise 64x32 fp32 x1 of scatter: nodes 5 reads 4:8192 writes 7:8192
 )");
 }
 

@@ -46,7 +46,8 @@ class MegatronSession {
   }
   std::string stepped() {
     session_.eager.gradients_enabled = true;
-    const std::string text = "\n" + session_.listed([&] { megatron_->step(*optimizer_); });
+    testing_support::WatchedOptimizer watched(*optimizer_);
+    const std::string text = "\n" + session_.listed([&] { megatron_->step(watched); });
     EXPECT_TRUE(session_.eager.gradients_enabled);
     EXPECT_EQ(session_.eager.recorder.phase, Phase::optimizer);
     return text;
