@@ -12,8 +12,8 @@ namespace {
 
 /// Inductor keeps a row in registers up to this length; longer ones it walks in a loop, once for each pass.
 constexpr std::int64_t kLongestRow = 1024;
-/// From this many elements on, with at least twice as many rows as columns, the gradients of a norm's weights are
-/// summed in the kernel that computes the gradient of its input.
+/// From this many elements on the gradients of a norm's weights are summed in the kernel that computes the gradient of
+/// its input. (PyTorch asks for twice as many rows as columns too, which so many elements in rows of up to 1024 have.)
 constexpr std::int64_t kByBlockElements = 5 << 20;
 /// Instructions an element of what is not one or two: read from the generated code, roughly.
 constexpr std::int64_t kExponential = 12, kErrorFunction = 42, kHyperbolic = 30, kRandom = 150, kOnlineSoftmax = 36;
@@ -166,7 +166,7 @@ void Decomposer::norm(const Norm& op, const std::vector<Use>& in, const std::vec
   std::vector<Use> for_rows = read;
   for_rows.push_back(in[2]);
   const auto sums = static_cast<std::int32_t>(out.size()) - 1;
-  const bool by_block = op.rows * op.cols >= kByBlockElements && op.rows >= 2 * op.cols && kind == Node::Kind::rows;
+  const bool by_block = op.rows * op.cols >= kByBlockElements && kind == Node::Kind::rows;
   Node& rows = node(kind, op.rows, op.cols, op.type);
   rows.arithmetic = 4;
   if (by_block) {
@@ -280,7 +280,6 @@ Use Decomposer::zeros_like(const Call& call, ValueId scores, std::int64_t elemen
 }
 
 void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out, bool backward, bool after) {
-  base_ = Node{};
   base_.backward = backward;
   base_.after = after;
   base_.phase = call.phase;

@@ -250,7 +250,7 @@ class Fuser {
     for (std::uint32_t g = 0; g < count; ++g)
       for (const Use& use : groups_[g].reads) {
         const NodeId producer = graph_.values[use.value].producer;
-        if (producer == kNone || group_of_[producer] == kNone || group_of_[producer] == g) continue;
+        if (producer == kNone) continue;
         next[group_of_[producer]].push_back(g);
         ++waits[g];
       }

@@ -21,7 +21,7 @@ double slowdown(std::int64_t alignment) { return alignment % 4 == 0 ? 1.2 : alig
 std::optional<Padding> padding_of(const Matmul& op, MadeBy first, MadeBy second) {
   if (op.batch != 1 || op.type == DType::fp32) return std::nullopt;
   const std::int64_t element = bytes_of(op.type), aligned = 16 / element;
-  const auto padded = [&](std::int64_t size) { return size == 1 ? size : ceil_div(size, aligned) * aligned; };
+  const auto padded = [&](std::int64_t size) { return ceil_div(size, aligned) * aligned; };
   Padding result{padded(op.m), padded(op.n), padded(op.k)};
   if (result.m == op.m && result.n == op.n && result.k == op.k) return std::nullopt;
   const double m = static_cast<double>(op.m), n = static_cast<double>(op.n), k = static_cast<double>(op.k);

@@ -247,7 +247,6 @@ std::vector<Group> reorder_for_peak_memory(const Graph& graph, std::vector<Group
     const Order order = Schedule(graph, part).best();
     for (const std::uint32_t g : order) result.push_back(std::move(part[g]));
   };
-  std::vector<int> stage;
   append([](const Group& g) { return !g.backward && !g.after; });
   append([](const Group& g) { return g.backward && !g.after; });
   for (Group& group : groups)

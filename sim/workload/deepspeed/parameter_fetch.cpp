@@ -58,7 +58,7 @@ void ParameterFetch::begin_pass() {
 }
 
 void ParameterFetch::before_use(StorageId storage) {
-  if (busy_ || storage >= parameter_of_.size() || parameter_of_[storage] == kNone) return;
+  if (storage >= parameter_of_.size() || parameter_of_[storage] == kNone) return;
   visit_of(parameter_of_[storage]);
 }
 
@@ -69,7 +69,6 @@ void ParameterFetch::visit_of(std::size_t parameter) {
 }
 
 void ParameterFetch::visit(std::size_t leaf) {
-  busy_ = true;
   current_ = leaf;
   eager::Recorder& recorder = eager_.recorder;
   recorder.host(HostClass::fsdp_hooks);
@@ -84,7 +83,6 @@ void ParameterFetch::visit(std::size_t leaf) {
   recorder.wait_event(recorder.stream, recorder.record_event(gathers_));
   if (passes_ > 1) prefetch(used);
   ++visits_;
-  busy_ = false;
 }
 
 void ParameterFetch::gather(std::vector<std::size_t> parameters) {
@@ -201,13 +199,11 @@ void ParameterFetch::release(std::size_t parameter) {
 
 void ParameterFetch::release_all() {
   eager_.recorder.host(HostClass::per_parameter_zero_grad, static_cast<std::int64_t>(parameters_.size()));
-  busy_ = true;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (states_[i].registered) wait_for(i);
     release(i);
   }
   fetches_.clear();
-  busy_ = false;
 }
 
 void ParameterFetch::gather_persistent() {

@@ -88,7 +88,6 @@ class ParameterFetch final : public eager::StorageWatcher {
   std::size_t next_use_ = 0, visits_ = 0, current_ = kNone;
   std::int64_t whole_elements_ = 0;
   int passes_ = 0;
-  bool busy_ = false;
 };
 
 }  // namespace ridgeline::deepspeed
