@@ -246,8 +246,10 @@ TEST(AtenMap, HowManyRowsAreGatheredStandsInTheGridWhereTheIndicesAreNotRecorded
 }
 
 TEST(AtenMap, EqualIndicesAreSortedBeforeTheyAreAddedAndNotWhereTheyAreStored) {
-  const std::string stored = described({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0, 1.0}, ""});
-  const std::string added = described({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 1.0, 1.0}, ""});
+  const std::string stored =
+      described({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0, 1.0}, ""});
+  const std::string added =
+      described({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 1.0, 1.0}, ""});
   EXPECT_EQ(stored.find("sort"), stored.npos);
   EXPECT_NE(added.find("sort 1x12 int64"), added.npos);
   EXPECT_NE(added.find("index_put 12 of 100x8 fp32"), added.npos);

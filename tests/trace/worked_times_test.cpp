@@ -300,6 +300,12 @@ TEST(WorkedTimes, KernelsOfBeforeTakeThePlacesOfLaterOnes) {
   EXPECT_EQ(twins("abc", 0), "0 1 2 ");
 }
 
+TEST(WorkedTimes, AKernelWithoutALaunchAfterOthersThatHaveOneKeepsItsPlace) {
+  std::vector<GpuEvent> gpu(3);
+  for (std::size_t i = 0; i < 3; ++i) gpu[i].begin = static_cast<double>(i);
+  EXPECT_EQ(later_twins(gpu, {false, false, true}), (std::vector<std::size_t>{0, 1, 2}));
+}
+
 TEST(WorkedTimes, ARowIsFollowedForAtMost256) {
   std::vector<GpuEvent> gpu(600);
   std::vector<bool> flags(600);
