@@ -70,6 +70,22 @@ TEST(ParseYaml, binary_content_is_called_that) {
   EXPECT_THAT(error_of("\x1f\x8b\x08"), HasSubstr("binary file"));
 }
 
+// What an alias repeats lies as deep as the place it stands in, and deeper.
+TEST(ParseYaml, depth_counts_what_aliases_repeat) {
+  const auto repeated = [](int anchored, int around) {
+    const auto lists = [](int depth, const std::string& inside) {
+      return std::string(static_cast<std::size_t>(depth), '[') + inside +
+             std::string(static_cast<std::size_t>(depth), ']');
+    };
+    return error_of("a: &x " + lists(anchored, "1") + "\nb: " + lists(around, "*x") + "\n");
+  };
+  // A list of lists is as many levels as brackets, and one more for what is in it; the document is one.
+  EXPECT_EQ(repeated(40, kMaxDepth - 42), "no error");
+  EXPECT_THAT(repeated(40, kMaxDepth - 41), HasSubstr("nested more than 64 levels"));
+  EXPECT_EQ(repeated(10, kMaxDepth - 12), "no error");
+  EXPECT_THAT(repeated(10, kMaxDepth - 11), HasSubstr("nested more than 64 levels"));
+}
+
 TEST(ParseYaml, depth_is_limited_to_what_the_stack_holds) {
   const auto nested = [](int depth) {
     return "a: " + std::string(static_cast<std::size_t>(depth), '[') +

@@ -54,7 +54,7 @@ inline std::string described(const Example& example, const MapContext& context =
   return text.empty() ? "nothing" : text;
 }
 
-inline const std::monostate kNone;
+inline const std::monostate kLeftOut;
 inline const AtenTensor kX = tensor({4, 8});
 inline const AtenTensor kHeads = half({2, 12, 128, 64}), kImage = tensor({2, 16, 32, 32});
 

@@ -70,11 +70,11 @@ TEST(AtenMap, AConvolutionThatSaysNoMoreIsNeitherTransposedNorGrouped) {
   const Numbers ones{1, 1}, twos{2, 2}, none{0, 0}, mask{1, 1, 0};
   const auto backward = [&](const Argument& transposed, const Argument& groups) {
     return described({"convolution_backward",
-                      {gradient, kImage, filters, kNone, twos, ones, ones, transposed, none, groups, mask},
+                      {gradient, kImage, filters, kLeftOut, twos, ones, ones, transposed, none, groups, mask},
                       ""});
   };
   EXPECT_NE(backward(0.0, 1.0), backward(1.0, 1.0));
-  EXPECT_EQ(backward(kNone, kNone), backward(0.0, 1.0));
+  EXPECT_EQ(backward(kLeftOut, kLeftOut), backward(0.0, 1.0));
 }
 
 TEST(AtenMap, ElementsBeyondAnyDeviceStayCountable) {
@@ -88,15 +88,15 @@ TEST(AtenMap, ElementsBeyondAnyDeviceStayCountable) {
 TEST(AtenMap, AConvolutionBeyondAllBoundsIsNotUnderstoodAndNeverACrash) {
   const AtenTensor weight = tensor({64, 16, 3, 3});
   const auto with_stride = [&](double stride) {
-    return described({"convolution", {kImage, weight, kNone, Numbers{stride, stride}, Numbers{1, 1}}, ""});
+    return described({"convolution", {kImage, weight, kLeftOut, Numbers{stride, stride}, Numbers{1, 1}}, ""});
   };
   EXPECT_NE(with_stride(2.0), "not understood");
   for (const double stride : {4294967296.0, 1e300, -1.0, 0.0, std::nan("")})
     EXPECT_EQ(with_stride(stride), "not understood") << stride;
   const std::int64_t wide = std::int64_t{1} << 40;
-  EXPECT_EQ(described({"convolution", {kImage, tensor({64, 16, wide, wide}), kNone, Numbers{1, 1}}, ""}),
+  EXPECT_EQ(described({"convolution", {kImage, tensor({64, 16, wide, wide}), kLeftOut, Numbers{1, 1}}, ""}),
             "not understood");
-  EXPECT_EQ(described({"convolution", {tensor({2, 16, wide, wide}), weight, kNone, Numbers{1, 1}}, ""}),
+  EXPECT_EQ(described({"convolution", {tensor({2, 16, wide, wide}), weight, kLeftOut, Numbers{1, 1}}, ""}),
             "not understood");
 }
 
@@ -236,7 +236,7 @@ TEST(AtenMap, RunningSumsGoAlongRowsOrDownColumns) {
 }
 
 TEST(AtenMap, HowManyRowsAreGatheredStandsInTheGridWhereTheIndicesAreNotRecorded) {
-  AtenCall call = call_of({"index", {half({2048, 768}), kNone}, ""});
+  AtenCall call = call_of({"index", {half({2048, 768}), kLeftOut}, ""});
   EXPECT_FALSE(map_aten(call, {}));
   call.kernels.push_back({.name = "void at::native::vectorized_gather_kernel<16, long>", .blocks = 4096});
   const auto ops = map_aten(call, {});
@@ -246,8 +246,10 @@ TEST(AtenMap, HowManyRowsAreGatheredStandsInTheGridWhereTheIndicesAreNotRecorded
 }
 
 TEST(AtenMap, EqualIndicesAreSortedBeforeTheyAreAddedAndNotWhereTheyAreStored) {
-  const std::string stored = described({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8}), 0.0, 1.0}, ""});
-  const std::string added = described({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8}), 1.0, 1.0}, ""});
+  const std::string stored =
+      described({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0, 1.0}, ""});
+  const std::string added =
+      described({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 1.0, 1.0}, ""});
   EXPECT_EQ(stored.find("sort"), stored.npos);
   EXPECT_NE(added.find("sort 1x12 int64"), added.npos);
   EXPECT_NE(added.find("index_put 12 of 100x8 fp32"), added.npos);
@@ -255,7 +257,7 @@ TEST(AtenMap, EqualIndicesAreSortedBeforeTheyAreAddedAndNotWhereTheyAreStored) {
 
 // Profilers before PyTorch 2.1 leave flags out.
 TEST(AtenMap, AnIndexPutWhoseKernelsSortAdds) {
-  AtenCall call = call_of({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8})}, ""});
+  AtenCall call = call_of({"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8})}, ""});
   const auto sorts = [&] {
     const auto ops = map_aten(call, {});
     return ops.has_value() &&

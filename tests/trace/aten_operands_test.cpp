@@ -52,7 +52,7 @@ TEST(AtenOperands, OfServingKernelsAreInTheOrderOfTheirArguments) {
   EXPECT_EQ(moved("_C::static_scaled_fp8_quant", {tensor({4, 8}), x, tensor({1})}), "64 > 128");
   EXPECT_EQ(moved("_C::static_scaled_fp8_quant", {wide, x, tensor({1})}), "not understood");
   EXPECT_EQ(moved("_C::rotary_embedding", {indices({4}), wide, x, 8.0, half({100, 8})}), "128 64 64 > 128 64");
-  EXPECT_EQ(moved("_C::rotary_embedding", {indices({4}), wide, kNone, 8.0, half({100, 8})}), "128 64 > 128");
+  EXPECT_EQ(moved("_C::rotary_embedding", {indices({4}), wide, kLeftOut, 8.0, half({100, 8})}), "128 64 > 128");
   EXPECT_EQ(moved("_C_cache_ops::reshape_and_cache", {x, wide, tensor({9}), tensor({9}), indices({4})}),
             "64 128 > 128 256");
 }
@@ -61,7 +61,7 @@ TEST(AtenOperands, OfServingKernelsAreInTheOrderOfTheirArguments) {
 TEST(AtenOperands, RowsOfServingKernelsAreTokens) {
   EXPECT_EQ(described({"_C::rotary_embedding", {indices({4}), half({4, 16}), half({4, 8}), 8.0, half({100, 8})}, ""}),
             "triton_per_fused_rotary_embedding 4x24 bf16, 3 in, 2 out");
-  EXPECT_EQ(described({"_C::rotary_embedding", {indices({4}), half({4, 16}), kNone, 8.0, half({100, 8})}, ""}),
+  EXPECT_EQ(described({"_C::rotary_embedding", {indices({4}), half({4, 16}), kLeftOut, 8.0, half({100, 8})}, ""}),
             "triton_per_fused_rotary_embedding 4x16 bf16, 2 in, 1 out");
   EXPECT_EQ(described({"_C_cache_ops::reshape_and_cache", {half({4, 8}), half({4, 16}), tensor({9})}, ""}),
             "triton_per_fused_reshape_and_cache 4x24 bf16, 2 in, 2 out");

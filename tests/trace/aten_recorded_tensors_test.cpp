@@ -147,7 +147,7 @@ TEST(AtenRecordedTensors, TheResultThatARecordingNamesIsWritten) {
 /// The call with one argument less, cut off behind it, or with a tensor of another shape there.
 std::vector<AtenCall> changed_at(const AtenCall& call, std::size_t place) {
   std::vector<AtenCall> changed(2, call);
-  changed[0].inputs[place] = kNone;
+  changed[0].inputs[place] = kLeftOut;
   changed[1].inputs.resize(place);
   const AtenTensor* tensor = call.tensor(place);
   if (tensor == nullptr) return changed;

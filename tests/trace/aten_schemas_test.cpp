@@ -182,9 +182,9 @@ TEST(AtenSchemas, NormalisedDimensionsAreColumns) {
     const AtenTensor weight = tensor(last), moments = tensor({rows});
     const std::vector<std::pair<std::string, std::vector<Argument>>> calls{
         {"native_layer_norm", {x, shape, weight, weight, 1e-5}},
-        {"native_layer_norm", {x, shape, kNone, kNone, 1e-5}},
+        {"native_layer_norm", {x, shape, kLeftOut, kLeftOut, 1e-5}},
         {"native_layer_norm_backward", {x, x, shape, moments, moments, weight, weight}},
-        {"native_layer_norm_backward", {x, x, shape, moments, moments, kNone, kNone}},
+        {"native_layer_norm_backward", {x, x, shape, moments, moments, kLeftOut, kLeftOut}},
         {"_fused_rms_norm", {x, shape, weight}},
         {"_fused_rms_norm_backward", {x, x, shape, moments, weight}}};
     for (const auto& [name, inputs] : calls) {

@@ -15,8 +15,8 @@ const std::string kForward = "fbgemm::split_embedding_codegen_lookup_rowwise_ada
 Example forward(std::int64_t samples, std::int64_t n, std::int64_t rows = 1000, std::int64_t moments = 1000) {
   const AtenTensor empty = tensor({0}), places = indices({2});
   std::vector<Argument> inputs{empty, half({rows * 16}), empty, empty, places, places, indices({3})};
-  inputs.insert(inputs.end(), {kNone, kNone, indices({3}), kNone, indices({n}), indices({2 * samples + 1})});
-  inputs.insert(inputs.end(), {kNone, kNone, kNone, empty, kNone, kNone, kNone, tensor({moments})});
+  inputs.insert(inputs.end(), {kLeftOut, kLeftOut, indices({3}), kLeftOut, indices({n}), indices({2 * samples + 1})});
+  inputs.insert(inputs.end(), {kLeftOut, kLeftOut, kLeftOut, empty, kLeftOut, kLeftOut, kLeftOut, tensor({moments})});
   return {kForward, inputs, ""};
 }
 MapContext context_of(const std::vector<Example>& calls) {
@@ -82,7 +82,7 @@ TEST(AtenTables, GradientsOfFactorsReadTheRowsOnceMore) {
 }
 
 TEST(AtenTables, BagsOfTorchHaveAnOffsetEach) {
-  EXPECT_EQ(described({"_embedding_bag", {tensor({1000, 16}), indices({300}), indices({20}), kNone, 0.0}, ""}),
+  EXPECT_EQ(described({"_embedding_bag", {tensor({1000, 16}), indices({300}), indices({20}), kLeftOut, 0.0}, ""}),
             "embedding_bag 300 of 1000x16 fp32 in 20 bags");
 }
 

@@ -82,6 +82,19 @@ TEST(JsonPieces, ValuesMayLieAcrossThePiecesInWhichAFileIsRead) {
   EXPECT_THAT(all[45678], HasSubstr("45678\"}"));
 }
 
+// A file is read four megabytes at a time: a backslash may be the last character of a piece.
+TEST(JsonPieces, EscapesMayLieAcrossThePiecesToo) {
+  for (const char* lead : {"", " "}) {
+    std::string value = "\"";
+    for (int i = 0; i < 5'000'000; ++i) value += "\\\"";
+    value += "\"";
+    const auto all = pieces_of(std::string(lead) + "[" + value + ", 7]");
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_TRUE(all[0] == "[]=" + value);
+    EXPECT_EQ(all[1], "[]=7");
+  }
+}
+
 TEST(JsonPieces, HalfACompressedFileIsRefused) {
   const std::string path = temporary_path("half.json.gz");
   std::string text = "[0";
