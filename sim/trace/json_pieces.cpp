@@ -72,8 +72,7 @@ std::size_t JsonPieces::end_of_value() {
       const char c = buffer_[i];
       if (in_string) {
         if (c == '\\') {
-          if (i + 1 >= end_) break;  // the escaped character comes with the next piece of text
-          ++i;
+          ++i;  // the escaped character, which may come with the next piece of text
         } else if (c == '"') {
           in_string = false;
           if (text) return i + 1;
