@@ -121,7 +121,6 @@ void JsonPieces::take_separator(char closing, Where after) {
     ++at_;
     if (peek() != closing) return;  // a comma too many before the end is let pass
   }
-  if (at_ >= end_) fail_at_end(closing == '}' ? "the outermost object" : "an array");
   if (buffer_[at_] != closing) {
     begin_of_value_ = at_;
     fail(fmt::format("not JSON: expected ',' or '{}', got '{}'", closing, buffer_[at_]));
