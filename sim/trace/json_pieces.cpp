@@ -72,8 +72,7 @@ std::size_t JsonPieces::end_of_value() {
       const char c = buffer_[i];
       if (in_string) {
         if (c == '\\') {
-          if (i + 1 >= end_) break;  // the escaped character comes with the next piece of text
-          ++i;
+          ++i;  // the escaped character, which may come with the next piece of text
         } else if (c == '"') {
           in_string = false;
           if (text) return i + 1;
@@ -122,7 +121,6 @@ void JsonPieces::take_separator(char closing, Where after) {
     ++at_;
     if (peek() != closing) return;  // a comma too many before the end is let pass
   }
-  if (at_ >= end_) fail_at_end(closing == '}' ? "the outermost object" : "an array");
   if (buffer_[at_] != closing) {
     begin_of_value_ = at_;
     fail(fmt::format("not JSON: expected ',' or '{}', got '{}'", closing, buffer_[at_]));

@@ -17,28 +17,9 @@ void lay_out_apart(Op& op) {
 
 }  // namespace
 
-void TraceBuilder::born(std::int64_t id, std::int64_t bytes, Category category, std::int16_t layer) {
-  if (bytes <= 0) return;
-  const auto storage = static_cast<StorageId>(trace().storages.size());
-  trace().storages.push_back({bytes, category, layer});
-  trace().records.push_back({Record::Kind::allocate, HostClass::other, 0, storage});
-  alive_[id] = storage;
-}
-
-void TraceBuilder::freed(std::int64_t id) {
-  const auto found = alive_.find(id);
-  if (found == alive_.end()) return;
-  trace().records.push_back({Record::Kind::free, HostClass::other, 0, found->second});
-  alive_.erase(found);
-}
-
 void TraceBuilder::mention(std::int64_t id, std::int64_t bytes) {
   const auto found = alive_.find(id);
   if (found == alive_.end() || trace().storages[found->second].bytes < bytes) alive_[id] = unnamed_storage(bytes);
-}
-
-void TraceBuilder::set_category(std::int64_t id, Category category) {
-  if (const auto found = alive_.find(id); found != alive_.end()) trace().storages[found->second].category = category;
 }
 
 void TraceBuilder::host(HostClass host_class, std::int64_t times) {

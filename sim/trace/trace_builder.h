@@ -2,7 +2,7 @@
 //
 // Where a recording does not tell storages apart, an input is taken to be a late result of as many bytes: good enough
 // for what the L2 still holds. In the backward pass that holds for the gradient alone; what the forward pass saved is
-// taken to be long gone. Such storages are not allocations; those come from `born` and `freed`.
+// taken to be long gone. Such storages are not allocations; those stand in op traces alone.
 #pragma once
 
 #include <functional>
@@ -33,15 +33,11 @@ class TraceBuilder {
   MapContext context;
   DispatcherHost modelled_host;  ///< where the recording does not measure the host
 
-  /// An allocation and its end; ids are the recording's own and may be used again after `freed`.
-  void born(std::int64_t id, std::int64_t bytes, Category category, std::int16_t layer = -1);
-  void freed(std::int64_t id);
   /// A storage that is already in the trace, under the recording's id; until `forget`.
   void know(std::int64_t id, StorageId storage) { alive_[id] = storage; }
   void forget(std::int64_t id) { alive_.erase(id); }
   /// A storage the recording names without saying when it is allocated. Another size is another storage.
   void mention(std::int64_t id, std::int64_t bytes);
-  void set_category(std::int64_t id, Category category);
   void host(HostClass host_class, std::int64_t times = 1);
   /// Host work in seconds, in steps of a microsecond whose rest is carried on, as is what is negative.
   void host_time(double seconds);

@@ -122,22 +122,20 @@ LibraryKernel library_kernel_of(std::string_view name) {
 LibraryKernel kernel_that_ran(const std::vector<MeasuredKernel>& kernels, std::int64_t batch, std::int64_t m,
                               std::int64_t n) {
   LibraryKernel longest;
-  double seconds = 0.0;
-  std::int64_t blocks = 0;
+  const MeasuredKernel* ran = nullptr;
   bool summed = false;
   for (const MeasuredKernel& kernel : kernels) {
     summed = summed || has(kernel.name, "splitKreduce");
-    if (kernel.seconds <= seconds) continue;
+    if (kernel.seconds <= (ran != nullptr ? ran->seconds : 0.0)) continue;
     const LibraryKernel named = library_kernel_of(kernel.name);
     if (named.instructions == Instructions::none) continue;
     longest = named;
-    seconds = kernel.seconds;
-    blocks = kernel.blocks;
+    ran = &kernel;
   }
-  if (longest.instructions == Instructions::none) return longest;
+  if (ran == nullptr) return longest;
   longest.summed = summed;
   if (longest.instructions != Instructions::wgmma && batch > 0 && m > 0 && n > 0)
-    longest.splits = splits_of(blocks, static_cast<double>(batch) * pieces(m, longest.m) * pieces(n, longest.n));
+    longest.splits = splits_of(ran->blocks, static_cast<double>(batch) * pieces(m, longest.m) * pieces(n, longest.n));
   return longest;
 }
 

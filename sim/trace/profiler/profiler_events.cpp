@@ -299,7 +299,7 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
     s.fail(line, fmt::format("\"dur\" of '{}' is no duration: {}", name, *duration));
   if (!at) return s.defects.add("events without a time, left out");
   if (kind != Wanted::memory && !duration) return s.defects.add("events without a duration, left out");
-  if (duration.value_or(0) < 0) {
+  if (duration && *duration < 0) {
     s.defects.add("events with a negative duration, taken as 0");
     duration = 0;
   }

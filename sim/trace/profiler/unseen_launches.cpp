@@ -23,10 +23,7 @@ class Stream {
   void match(std::vector<std::size_t>& twins) const {
     std::size_t left = 0, at = 0;  // of the row that is being followed
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (!unseen_[order_[i]]) {
-        left = 0;
-        continue;
-      }
+      if (!unseen_[order_[i]]) continue;  // a row ends before it
       if (left == 0) std::tie(left, at) = longest_row(i);
       if (left == 0) continue;
       twins[order_[i]] = order_[at++];
