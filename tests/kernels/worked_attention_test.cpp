@@ -9,7 +9,7 @@
 
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_attention {
 namespace {
 
 using testing_support::expect_kernels;
@@ -263,4 +263,4 @@ temporaries 20992 1343488)");
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_attention

@@ -11,7 +11,7 @@
 #include "sim/kernels/attention/attention_tiles.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_attention_tiles {
 namespace {
 
 using enum AttentionBackend;
@@ -264,4 +264,4 @@ TEST(WorkedAttentionTiles, a_split_forward_pass_may_be_split_otherwise) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_attention_tiles

@@ -11,7 +11,7 @@
 #include "tests/kernels/one_tile_chips.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_convolutions {
 namespace {
 
 using testing_support::chip_of_cores;
@@ -339,4 +339,4 @@ TEST(WorkedConvolutions, volta_has_products_of_gathered_panels_in_every_directio
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_convolutions

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_copies {
 namespace {
 
 using testing_support::expect_kernels;
@@ -159,4 +159,4 @@ approximated)");
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_copies

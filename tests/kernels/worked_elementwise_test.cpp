@@ -5,7 +5,7 @@
 
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_elementwise {
 namespace {
 
 using testing_support::expect_kernels;
@@ -294,4 +294,4 @@ fused_dropout [dropout] elementwise bf16 cores: 80 x 256, 55 registers
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_elementwise

@@ -9,7 +9,7 @@
 #include "sim/kernels/products/tile_menu.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_fitting {
 namespace {
 
 using testing_support::made_up_chip;
@@ -215,4 +215,4 @@ TEST(WorkedFitting, a_menu_lists_the_lengths_of_its_entries) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_fitting

@@ -7,7 +7,7 @@
 
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_lists {
 namespace {
 
 using testing_support::expect_kernels;
@@ -354,4 +354,4 @@ ncclDevKernel_PeerCopy communication bf16 no pipe: 1 x 512, 96 registers
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_lists

@@ -11,7 +11,7 @@
 #include "sim/kernels/products/tile_menu.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_menus {
 namespace {
 
 using testing_support::made_up_chip;
@@ -196,4 +196,4 @@ TEST(WorkedMenus, products_are_split_where_they_are_long_and_fill_no_more_than_t
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_menus

@@ -10,7 +10,7 @@
 #include "sim/kernels/products/gemm_launch.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_products {
 namespace {
 
 using testing_support::expect_kernels;
@@ -246,4 +246,4 @@ TEST(WorkedProducts, names_that_no_library_has_are_not_taken) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_products

@@ -5,7 +5,7 @@
 
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_rows {
 namespace {
 
 using testing_support::expect_kernels;
@@ -389,4 +389,4 @@ vectorized_rms_norm [layer_norm_vectorized] normalization fp16 cores: 9 x 128, 3
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_rows

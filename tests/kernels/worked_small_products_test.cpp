@@ -10,7 +10,7 @@
 #include "sim/kernels/products/vector_product.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_small_products {
 namespace {
 
 using testing_support::made_up_chip;
@@ -318,4 +318,4 @@ epilogue [add] contraction fp32 cores: 8 x 128, 32 registers
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_small_products

@@ -10,7 +10,7 @@
 #include "tests/kernels/one_tile_chips.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_small_tiles {
 namespace {
 
 using testing_support::made_up_chip;
@@ -225,4 +225,4 @@ sm90_sgemm_64x64x16_tn contraction fp32 cores: 1 x 64, 128 registers shared 1638
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_small_tiles

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_sums {
 namespace {
 
 using testing_support::expect_kernels;
@@ -375,4 +375,4 @@ threshold_backward [mul] elementwise fp32 cores: 1 x 128, 32 registers
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_sums

@@ -9,7 +9,7 @@
 #include "sim/kernels/memory_bound/gathered_rows.h"
 #include "tests/kernels/worked_launches.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_tables {
 namespace {
 
 using testing_support::number_text;
@@ -349,4 +349,4 @@ TEST(WorkedTables, rows_pushed_out_of_the_l2_are_fetched_again) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_tables

@@ -7,7 +7,7 @@
 #include "sim/kernels/convolution/transformed_convolution.h"
 #include "tests/kernels/one_tile_chips.h"
 
-namespace ridgeline {
+namespace ridgeline::worked_transforms {
 namespace {
 
 using testing_support::chip_of_cores;
@@ -127,4 +127,4 @@ TEST(WorkedTransforms, kernels_are_named_by_direction_type_tile_and_splits) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::worked_transforms
