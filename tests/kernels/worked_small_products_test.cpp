@@ -92,11 +92,6 @@ dot_kernel [vector_dots] contraction bf16 cores: 496 x 128, 40 registers shared 
   elements 508000 passes 2; flops 508000 #0:5000 #1:700 -> t:1984
 reduce_1Block_kernel [vector_sums] contraction fp32 cores: 1 x 128, 32 registers shared 1024
   elements 496 passes 4; t:1984 -> #2:90)");
-  EXPECT_EQ(ways_text(column_of(DType::fp32, 1, 529, true)), R"(
-gemv_rows [vector_rows] contraction fp32 cores: 1,177 x 128, 164 registers shared 1024
-  elements 1058 padded 1 passes 6.8; flops 1058 #0:5000 #1:700 -> t:708
-splitKreduce contraction fp32 no pipe: 1 x 512, 32 registers
-  simt fp32 1x1x529 nn by 16 bytes, tile 128x128x8 stages 4 splits 177 adds splits; t:708 -> #2:90 (no gap))");
   const auto dots = [](const Matmul& op) {
     return vector_product_ways(op, kReads, kWrites).front().front().name == "dot_kernel";
   };
