@@ -230,6 +230,20 @@ TEST(WorkedConvolutions, gradients_on_the_cuda_cores_are_gathered_or_scattered) 
   EXPECT_EQ(forms_text(large, Role::forward, chip_of_one_tile()), "") << "a plain product";
 }
 
+// 768 pixels are 24 steps: five tiles of filters by taps in two splits fill ten SMs, in three they do not fit them.
+TEST(WorkedConvolutions, weight_gradients_on_tensor_cores_are_split_while_blocks_are_resident) {
+  Convolution op = backward(convolution_of(DType::bf16, true));
+  op.size = 16;
+  std::string text;
+  for (const KernelLaunch& launch : convolution_forms(op, Role::weight_gradient, chip_of_one_tile()))
+    if (launch.pipe == Pipe::tensor_mma) text += "\n" + text_of(launch);
+  EXPECT_EQ(text, R"(
+ contraction bf16 mma: 5 x 128, 128 registers shared 40960
+  mma_sync bf16 24x144x768 tn by 16 bytes, tile 128x32x32 stages 2 distinct 0.178571429 gathers weight gradient: taps 9 channels 1 phases 1; flops 2764800 #0:30720/983040 #1:15360/245760 -> #4:3600
+ contraction bf16 mma: 10 x 128, 128 registers shared 40960
+  mma_sync bf16 24x144x768 tn by 16 bytes, tile 128x32x32 stages 2 splits 2 distinct 0.178571429 gathers weight gradient: taps 9 channels 1 phases 1; flops 2764800 #0:30720/983040 #1:15360/245760 -> #4:3600)");
+}
+
 // 900 pixels are two parts of 450 for each of three images.
 TEST(WorkedConvolutions, filters_are_added_up_in_parts_of_512_pixels) {
   Convolution op = backward(convolution_of(DType::fp32, false));
