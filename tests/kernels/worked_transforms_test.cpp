@@ -5,6 +5,8 @@
 #include "sim/kernels/convolution/convolution_kernel.h"
 #include "sim/kernels/convolution/image_layout.h"
 #include "sim/kernels/convolution/transformed_convolution.h"
+#include "sim/timing/analytic_engine.h"
+#include "sim/timing/likely_time.h"
 #include "tests/kernels/one_tile_chips.h"
 
 namespace ridgeline::worked_transforms {
@@ -32,6 +34,50 @@ std::string transformed_text(const ConvolutionProblem& problem, const Gpu& gpu) 
   return fmt::format("{}: {}x{}x{}, image {:.6g} output {:.6g} filter {:.6g} passes {} launches {:.6g}{}", form->name,
                      work.m, work.n, work.k, form->image_growth, form->output_growth, form->filter_growth, form->passes,
                      form->image_launch_bytes, form->preferred ? " preferred" : "");
+}
+
+// Of the other tiles those within 1.2 of the first go with it, by their rank: seconds with what is launched beside
+// them, times what speaks against them. Beside the one that is shown run all other kernels of the op.
+TEST(WorkedTransforms, a_convolution_may_run_in_the_tiles_that_rank_next) {
+  const Gpu hopper = load_gpu("nvidia-h200-sxm-141gb");
+  const AnalyticEngine engine(hopper);
+  for (const bool channels_last : {true, false}) {
+    const Convolution op{.channels_last = channels_last,
+                         .type = DType::bf16,
+                         .batch = 16,
+                         .in_channels = 60,
+                         .size = 28,
+                         .out_channels = 100,
+                         .kernel = 3};
+    const auto launches = lower(op, hopper, {}).launches;
+    const KernelLaunch* shown = nullptr;
+    double beside = 0.0;
+    for (const KernelLaunch& launch : launches)
+      if (std::holds_alternative<GemmWork>(launch.work)) shown = &launch;
+      else beside += engine.time(launch, {}).time.value();
+    ASSERT_NE(shown, nullptr);
+    EXPECT_NEAR(shown->around, beside, 1e-9 * beside);
+    ASSERT_NE(shown->others, nullptr);
+    ASSERT_FALSE(shown->others->empty());
+    const auto rank_of = [&](KernelLaunch launch, double around) {
+      launch.others = nullptr;
+      return (engine.time(launch, {}).time.value() + around) * dislike_of_form(std::get<GemmWork>(launch.work));
+    };
+    const double first = rank_of(*shown, shown->around);
+    double last = first;
+    const auto& own = std::get<GemmWork>(shown->work);
+    for (const OtherForm& other : *shown->others) {
+      const auto& work = std::get<GemmWork>(other.launch.work);
+      EXPECT_TRUE(work.family != own.family || work.tile_m != own.tile_m || work.tile_n != own.tile_n ||
+                  work.tile_k != own.tile_k);
+      EXPECT_EQ(other.launch.flops, shown->flops);
+      EXPECT_EQ(other.launch.reads.size(), 2u);
+      const double rank = rank_of(other.launch, other.around);
+      EXPECT_GE(rank, last);
+      last = rank;
+    }
+    EXPECT_LE(last, 1.3 * first) << "1.2 at full clock, before the board's limit";
+  }
 }
 
 // F(4 x 4) of 3 x 3: 36 products over blocks of 16 pixels. 7 x 7 pixels are 4 blocks: 144 values where 49 were; a
