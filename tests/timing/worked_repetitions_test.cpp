@@ -188,6 +188,20 @@ TEST(WorkedRepetitions, lists_that_are_read_rotate_and_those_that_are_written_st
       << "600 bytes until it is written";
 }
 
+// A clean L2 takes a quarter of its 1,000 bytes of writes, one buffer after the other; what was written once is found.
+TEST(WorkedRepetitions, a_clean_l2_takes_writes_until_it_is_full_of_them) {
+  L2Spec l2;
+  l2.capacity = Bytes{1000.0};
+  l2.resident_full = 0.5, l2.resident_none = 1.0, l2.dirty_fraction = 0.25;
+  const std::vector<KernelLaunch> launches{named("a", {{0, 40}}, {{1, 200}, {2, 100}}),
+                                           named("b", {{2, 100}}, {{3, 30}, {1, 200}, {4, 0}})};
+  const auto shares = repeated_residency(launches, 1, 0, l2);
+  EXPECT_EQ(shares[0], (std::vector<double>{0.0, 1.0, 0.5}));
+  EXPECT_EQ(shares[1], (std::vector<double>{1.0, 0.0, 1.0, 0.0}));
+  const std::vector<KernelLaunch> small{named("a", {{0, 40}}, {{1, 100}, {2, 100}, {3, 100}})};
+  EXPECT_EQ(repeated_residency(small, 1, 0, l2)[0], (std::vector<double>{0.0, 1.0, 1.0, 0.5}));
+}
+
 // What a launch of an L2 of 100 bytes leaves dirty is found up to 135 bytes later; one of 130 bytes does not make it
 // forgotten, however near its end the ramp is.
 TEST(WorkedRepetitions, the_ends_of_the_ramp_of_a_small_l2_are_kept) {
