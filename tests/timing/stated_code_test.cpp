@@ -54,7 +54,8 @@ class StatedCode {
     waves = G / (S * R);
     occupancy = std::min(1.0, std::min(R, std::ceil(G / S)) * w / g.sm.max_warps);
   }
-  double T = 0, clocked = 0, Rm = 0, Wm = 0, Q = 0, written = 0, waves = 0, occupancy = 0;
+  double T = 0, clocked = 0, Rm = 0, Wm = 0, Q = 0, written = 0, waves = 0, occupancy = 0, activity = 0;
+  Limiter limiter = Limiter::latency;
 
  private:
   void traffic() {
@@ -88,8 +89,8 @@ class StatedCode {
     }
     math = rate > 0.0 ? d.launch.flops / (2.0 * all * rate) : 0.0;
     fill = Q / all / g.sm.l1_bandwidth.value();
-    busy = std::max({w * code.instructions / (g.sm.schedulers * g.sm.issue_rate), math,
-                     w * code.port_clocks * 128.0 / g.sm.shared_bandwidth.value() + (staged ? 0.0 : fill)});
+    port = w * code.port_clocks * 128.0 / g.sm.shared_bandwidth.value() + (staged ? 0.0 : fill);
+    busy = std::max({w * code.instructions / (g.sm.schedulers * g.sm.issue_rate), math, port});
   }
 
   [[nodiscard]] double latency_of_a_pass() const {
@@ -117,15 +118,15 @@ class StatedCode {
     const double stores = F * written / (64.0 * G);
     const double cycles = n > 1.0 ? loops + stores : std::max(loops, stores);
     double f = fs;
-    if (tensor)
-      f = g.clock.tensor.value() -
-          g.clock.tensor_droop.value() * of_peak * (cycles > 0.0 ? std::min(1.0, math * all / S / cycles) : 0.0);
+    activity = cycles > 0.0 ? std::min(1.0, math * all / S / cycles) : 0.0;
+    if (tensor) f = g.clock.tensor.value() - g.clock.tensor_droop.value() * of_peak * activity;
 
     const double D = g.dram.bandwidth.value();
     const double dram = Rm / (D * g.dram.read_efficiency) + Wm / (D * g.dram.write_efficiency) +
                         2.0 * g.dram.turnaround * std::min(7.0 * Rm, Wm) / D;
-    const double memory = dram + norm_of(std::max(0.0, B - first_missed) / g.l2.read_bandwidth.value(),
-                                         (written - Wm) / g.l2.write_bandwidth.value(), 2.1);
+    const double l2 = norm_of(std::max(0.0, B - first_missed) / g.l2.read_bandwidth.value(),
+                              (written - Wm) / g.l2.write_bandwidth.value(), 2.1),
+                 memory = dram + l2;
     const double c = 1.0 / (1.0 + B / (0.64 * g.l2.capacity.value()));
     const double repeated =
         (Q - B) * (c / g.l2.shared_read_bandwidth.value() + (1.0 - c) / g.l2.read_bandwidth.value());
@@ -133,7 +134,13 @@ class StatedCode {
     double body = n > 1.0 ? norm_of(passes, memory, staged ? 4.0 : 2.6) : std::max(passes, memory);
     body = std::max(body, norm_of(repeated, memory, 4.0));
     if (code.kernel == CodeKernel::atomic_add) body = std::max({passes, dram, additions()});
-    body = std::max(body, G / g.launch.blocks_per_second);
+    const double dispatch = G / g.launch.blocks_per_second;
+    body = std::max(body, dispatch);
+    // The memory, or what an SM waits for or is busy with.
+    if (memory > passes) limiter = dram > l2 ? Limiter::dram : Limiter::l2;
+    else if (latency <= busy * std::max(1.0, std::min(R, std::ceil(G / S))))
+      limiter = port >= busy ? Limiter::shared_memory : Limiter::compute;
+    if (passes <= 0.0 && memory <= dispatch) limiter = Limiter::latency;
     const double begins = 2.1 * g.l2.latency.value() / fs + once;
     const double cold = B + written > 0.0 ? (first_missed + Wm) / (B + written) : 0.0;
     const double start = n > 0.0 ? begins + cold * g.dram.latency.value() : 0.0;
@@ -155,7 +162,7 @@ class StatedCode {
   const bool staged = code.order == Order::staged,
              tensor = d.launch.pipe == Pipe::tensor_wgmma || d.launch.pipe == Pipe::tensor_mma;
   double G, S, n, all, R, w, fs;
-  double B = 0, first_missed = 0, of_peak = 1, math = 0, fill = 0, busy = 0, latency = 0;
+  double B = 0, first_missed = 0, of_peak = 1, math = 0, fill = 0, busy = 0, port = 0, latency = 0;
 };
 
 CodeDraw drawn_code(Draws& draws) {
@@ -224,6 +231,8 @@ TEST(StatedCode, the_law_is_what_its_equations_say) {
     ASSERT_NEAR(time.l2_hit_rate, s.Q > 0.0 ? 1.0 - s.Rm / s.Q : 0.0, 1e-9) << which;
     ASSERT_NEAR(time.waves, s.waves, 1e-9 * s.waves) << which;
     ASSERT_NEAR(time.occupancy, s.occupancy, 1e-9) << which;
+    ASSERT_NEAR(time.math_utilization, s.activity, 1e-9) << which;
+    ASSERT_EQ(time.limiter, s.limiter) << which;
   }
 }
 
