@@ -252,8 +252,7 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
   for (int level = 0; level < kLevels; ++level) {
     std::vector<double>& sums = latest_[static_cast<std::size_t>(level)];
     const std::size_t rows = static_cast<std::size_t>(launch_ >> kShift * level) + 1;
-    if (sums.size() + 1 == rows) sums.push_back(0.0);
-    else sums.resize(rows, 0.0);
+    sums.resize(rows, 0.0);
   }
   gone_.push_back(0);
   const Swept now{0.0, touched(launch)};

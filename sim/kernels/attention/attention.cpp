@@ -191,13 +191,15 @@ class AttentionLowering {
     return launch;
   }
 
-  KernelLaunch helper(Part part, std::string name, double blocks, int threads) {
+  /// Of the queries or of what is as large, in blocks of 512 values.
+  [[nodiscard]] KernelLaunch layout_copy(int operand) const {
     KernelLaunch launch;
-    launch.name = std::move(name);
-    launch.time_class = TimeClass::tensor_contraction;
-    launch.threads_per_block = threads;
-    launch.grid = {static_cast<std::int64_t>(std::max(1.0, blocks)), 1, 1};
-    launch.work = AttentionWork{.part = part,
+    launch.name = "elementwise_copy";
+    launch.time_class = TimeClass::copy;
+    launch.grid = {ceil_div(op_.batch * op_.heads * op_.seq_q * op_.head_dim, 512), 1, 1};
+    launch.reads = {read(operand, size_.q)};
+    launch.writes = {{.operand = Access::kTemporary, .bytes = size_.q * size_.element}};
+    launch.work = AttentionWork{.part = Part::layout_copy,
                                 .backend = static_cast<int>(op_.backend),
                                 .type = op_.type,
                                 .batch = op_.batch,
@@ -232,15 +234,9 @@ class AttentionLowering {
 
   LoweredOp flash_like_backward(const AttentionTile& tile) {
     const bool cudnn = op_.backend == AttentionBackend::cudnn;
-    const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
     if (op_.backend == AttentionBackend::flash && op_.head_major) {
       for (const int operand : {0, 4}) {
-        KernelLaunch copy =
-            helper(Part::layout_copy, "elementwise_copy", static_cast<double>(ceil_div(rows * op_.head_dim, 512)), 128);
-        copy.time_class = TimeClass::copy;
-        copy.reads = {read(operand, size_.q)};
-        copy.writes = {{.operand = Access::kTemporary, .bytes = size_.q * size_.element}};
-        out_.launches.push_back(std::move(copy));
+        out_.launches.push_back(layout_copy(operand));
         out_.temporaries.push_back(static_cast<std::int64_t>(size_.q * size_.element));
       }
     }
@@ -302,10 +298,7 @@ class AttentionLowering {
           .function = PointwiseFunction::mul, .rows = rows, .cols = op_.head_dim, .input_count = 2, .output = op_.type};
       multiply.inputs[0] = multiply.inputs[1] = op_.type;
       LoweredOp product = lower_pointwise(multiply, gpu_, software_);
-      for (KernelLaunch& launch : product.launches) {
-        launch.reads.at(0).operand = 0;
-        launch.reads.at(1).operand = 4;
-      }
+      for (KernelLaunch& launch : product.launches) launch.reads.at(1).operand = 4;
       append(std::move(product), Access::kTemporary);
       append(lower_reduction(Reduction{ReductionKind::sum_cols, op_.type, rows, op_.head_dim}, gpu_, software_),
              Access::kTemporary, Access::kTemporary);

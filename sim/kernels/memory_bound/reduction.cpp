@@ -12,8 +12,8 @@ namespace ridgeline {
 namespace {
 
 struct Plan {
-  std::int64_t outputs_per_thread = 1, width = 1, height = 1;  ///< threads of a block along x and y
-  std::int64_t grid_x = 1, grid_y = 1, values_per_thread = 1;
+  std::int64_t outputs_per_thread = 1, width{}, height{};  ///< threads of a block along x and y
+  std::int64_t grid_x{}, grid_y = 1, values_per_thread{};
   bool across_y = false;  ///< threads of different y add into one output
 };
 
@@ -112,16 +112,12 @@ LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Soft
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
-  // A block of several warps on one row adds up through shared memory at its end: about two passes.
-  constexpr double kAcrossWarps = 2.0;
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = values / kLoadsInFlight;
   if (kernel == MemoryBoundKernel::reduce_rows)
     passes = vector > 1 ? std::ceil(values / static_cast<double>(vector)) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
                         : std::ceil(values / kLoadsInFlight);
-  if (kernel == MemoryBoundKernel::reduce_rows && plan.width > 32 && plan.grid_y == 1 && plan.height == 1)
-    passes += kAcrossWarps;
   MemoryBoundWork work{.elements = static_cast<double>(n), .iterations = passes};
   if (plan.grid_y > 1) work.tail_steps = static_cast<double>(ceil_div(plan.grid_y, columns ? plan.height : threads));
   KernelLaunch launch =

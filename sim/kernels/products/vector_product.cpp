@@ -93,10 +93,11 @@ double column_passes(double values, const Shape& shape) {
   return whole + kLeftOverCost * std::ceil((values - kInFlight * whole) / kLeftOver);
 }
 
-/// A dot product's lanes load 16 bytes at a time; where rows do not hold whole vectors, head and tail come apart.
-double row_passes(const Problem& p, const Shape& shape) {
+/// A dot product's lanes load 16 bytes at a time; where rows do not hold whole vectors, head and tail come apart. A
+/// block has a piece of the row.
+double row_passes(const Problem& p, const Shape& shape, std::int64_t splits) {
   constexpr double kVector = 16.0, kHeadAndTail = 1.8;
-  const std::int64_t bytes = p.k * p.element;
+  const std::int64_t bytes = ceil_div(p.k, splits) * p.element;
   return std::ceil(static_cast<double>(bytes) / (kVector * shape.along)) + (bytes % 16 != 0 ? kHeadAndTail : 0.0);
 }
 
@@ -106,7 +107,7 @@ KernelLaunch product_launch(const Problem& p, const Matmul& op, const Shape& sha
              batch = static_cast<double>(p.batch);
   MemoryBoundWork work{.elements = batch * k * (outputs + 1.0)};
   if (p.along_k) {
-    work.iterations = row_passes(p, shape);
+    work.iterations = row_passes(p, shape, splits);
     work.padded_elements = batch * outputs;
   } else {
     // A warp's load looks up a line for every row that it touches.
