@@ -186,6 +186,15 @@ TEST(IssuePlanByHand, AGraphWithWaits) {
   EXPECT_NEAR(plan.host_total() * 1e6, 4 * 8, 1e-9);
 }
 
+TEST(IssuePlanByHand, ALaunchBehindAWaitIsNotOfTheRecordBefore) {
+  ProgramBuilder builder;
+  builder.begin_step().host(HostClass::linear).wait().kernel(3).end_step();
+  EXPECT_EQ(groups_of(plan_issues(builder.program(), round_gpu(), round_host())),
+            "linear from action 0: 0 launches from 0, 0 each, 10 after\n"
+            "wait from action 1: 0 launches from 0, 0 each, 0 after\n"
+            "other from action 2: 1 launches from 0, 1 each, 0 after\n");
+}
+
 // An outline has no groups: where they are asked for, the actions are gone through.
 TEST(IssuePlanByHand, GroupsAreListedBesideAnOutline) {
   ProgramBuilder builder;

@@ -86,6 +86,19 @@ TEST(Settlement, RunsThatAHostIsFarAheadOfAreAllPlayed) {
   EXPECT_EQ(step.run.unplayed, 0.0);
 }
 
+// What the step before gave another stream may still run then.
+TEST(Settlement, RunsBesideWhatTheStepBeforeLeftRunningAreAllPlayed) {
+  for (const bool long_after : {false, true}) {
+    Parts parts = of_two_launches(100, 2);
+    parts.streams = 3;
+    parts.end.back().stream = 2;  // the last kernel, alone there
+    parts.times.back().time = microseconds(long_after ? 300 : 20);
+    const Settlement step = settled(parts);
+    EXPECT_EQ(step.written.times, long_after ? 100 : 10);
+    EXPECT_NEAR(step.run.step * 1e6, (1 + 1 + 100 + 1) * 10, 1e-6) << "nothing waits for it";
+  }
+}
+
 // A step of one stream holds a repeated micro-batch once.
 TEST(Settlement, OfOneStreamNothingIsWrittenOut) {
   Parts parts = of_two_launches(100, 2);
