@@ -162,6 +162,21 @@ TEST(PipelineTimeline, OfTwoRanksThatSendAndReceiveInOneBatch) {
             "1F0 14-26 1B0 26-51 1F1 55-67 1B1 67-92 \n");
 }
 
+// Of a batch whose transfers take 4 and 3 us, as long as the longer is on its way what waits for it waits for a
+// transfer.
+TEST(PipelineTimeline, ABatchIsOnItsWayAsLongAsItsLastTransfer) {
+  PipelineOptions options;
+  options.transfer_time = [](std::size_t from, std::size_t) { return microseconds(from == 0 ? 4 : 3); };
+  const PipelineTimeline found = TwoRanks(PipelineSchedule::one_forward_one_backward).run(options, 0);
+  EXPECT_EQ(text_of(found),
+            "step 115, busy 60, starved 0, transfers 7, bubble 48, host done 0 before\n"
+            "step 115, busy 74, starved 0, transfers 11, bubble 30, host done 0 before\n"
+            "0F0 0-10 0F1 10-20 0B0 55-75 0B1 95-115 \n"
+            "1F0 14-26 1B0 26-51 1F1 55-67 1B1 67-92 \n");
+  EXPECT_EQ(us(found.shown.kernels[3].start), "51") << "the activation and the gradient";
+  EXPECT_EQ(us(found.shown.kernels[3].end), "55");
+}
+
 MadeAction random_action(Draws& draws, double longest) {
   MadeAction made;
   for (std::size_t i = 0, count = 1 + draws.index(4); i < count; ++i) {
