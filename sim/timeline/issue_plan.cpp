@@ -218,6 +218,7 @@ class Planner {
       if (group_cost_ == 0.0) return;
       if (HostGroup* group = note(group_)) group->rest = group_cost_;
       carry_ += std::exchange(group_cost_, 0.0);
+      group_ = HostGroup{};
       return;
     }
     const auto [share, rest] = share_of(group_cost_, launches);

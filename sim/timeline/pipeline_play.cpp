@@ -227,13 +227,16 @@ void PipelinePlay::start_next(std::size_t number) {
     const Side other = entry->second;
     waiting_.erase(entry);
     Batch& theirs = ranks_[other.rank].batches[other.batch];
+    double duration = std::max(batch.duration, theirs.duration);
     if (!transfer_times_.empty()) {
       const std::size_t from = transfer.send ? number : other.rank, to = transfer.send ? other.rank : number;
-      batch.duration = theirs.duration = transfer_times_[from * ranks_.size() + to];
+      duration = transfer_times_[from * ranks_.size() + to];
     }
-    const double end = std::max(batch.start, theirs.start) + std::max(batch.duration, theirs.duration);
-    batch.ended = std::max(batch.ended, end);
-    theirs.ended = std::max(theirs.ended, end);
+    const double end = std::max(batch.start, theirs.start) + duration;
+    for (Batch* one : {&batch, &theirs}) {
+      if (!transfer_times_.empty() && end > one->ended) one->duration = duration;  // that of the last to end
+      one->ended = std::max(one->ended, end);
+    }
     --batch.missing;
     if (--theirs.missing == 0) finish(other.rank, other.batch);
   }

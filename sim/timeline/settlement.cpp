@@ -23,12 +23,13 @@ constexpr std::int64_t kSettling = 3, kCompared = 4, kBehind = 3, kPlayed = kSet
 constexpr double kSameRun = 1e-10;  // relative
 
 /// What each run of the launches that the plan repeats adds to the time, where the runs before it, it and the next one
-/// are alike but for this, and all that was issued before them was done by then. Then so are all further ones, whose
-/// starts, ends and waits follow from these alone.
-std::optional<double> period(const IssuePlan& plan, std::span<const Recurrence::Span> spans) {
+/// are alike but for this, and all that was issued before them was done by then: also what the steps before were given,
+/// which was done at `before_step`. Then so are all further ones, whose starts, ends and waits follow from these alone.
+std::optional<double> period(const IssuePlan& plan, std::span<const Recurrence::Span> spans, double before_step) {
   const std::size_t length = plan.repeat.end - plan.repeat.begin;
   const std::size_t first = plan.repeat.begin - static_cast<std::size_t>(kCompared - 1) * length;
   const double issued = spans[plan.repeat.begin].issued;
+  if (before_step > issued) return std::nullopt;
   for (std::size_t i = 0; i < first; ++i)
     if (spans[i].end > issued) return std::nullopt;
   const double moved = spans[plan.repeat.end - 1].end - spans[plan.repeat.begin - 1].end, most = kSameRun * moved;
@@ -49,7 +50,7 @@ std::optional<SettledRun> settle_with(AnyRecurrence recurrence, const IssuePlan&
   SettledRun run;
   if (spans == Spans::kept) run.spans.resize(durations.size());
   const auto further = static_cast<double>(plan.repeat.times - 1);
-  double lead = 0.0, unplayed = 0.0;
+  double lead = 0.0, unplayed = 0.0, done = 0.0;
   while (run.steps < std::max(2, most_steps)) {
     run.begin = recurrence.gpu();
     run.host_begin = recurrence.host();
@@ -58,8 +59,9 @@ std::optional<SettledRun> settle_with(AnyRecurrence recurrence, const IssuePlan&
     // Without a launch the host alone makes the step.
     double step = durations.empty() ? plan.host_total() : recurrence.gpu() - run.begin;
     if (leaves_out) {
-      const std::optional<double> each = period(plan, run.spans);
+      const std::optional<double> each = period(plan, run.spans, done);
       if (!each) return std::nullopt;
+      for (const Recurrence::Span& span : run.spans) done = std::max(done, span.end);
       run.unplayed = *each * further;
       run.last.starved += run.last.repeated_starved * further;
       step += run.unplayed;
