@@ -215,6 +215,26 @@ TEST_F(PlanReport, JsonOfARowIsOfAllBoards) {
   EXPECT_EQ(out[1]["against_best"]["classes"][1]["class"], "idle");
 }
 
+// One is a number as any other, none is null.
+TEST_F(PlanReport, JsonOfAWayHasNullWhereThereIsNone) {
+  for (const int count : {1, 2}) {
+    PlanCandidate& way = search.entries[3].candidate;
+    way.refusals = count, way.replicate = count, way.virtual_stages = count;
+    way.sequence_parallel = way.no_sync = count == 2, way.context = 3 * count, way.expert = 5 * count;
+    const json told = json(plan_json(question, search, answer))["ways"][3];
+    EXPECT_EQ(told["refusals"], count);
+    EXPECT_EQ(told["replicate"], count);
+    EXPECT_EQ(told["virtual_stages"], count);
+    EXPECT_EQ(told["sequence_parallel"], count == 2);
+    EXPECT_EQ(told["no_sync"], count == 2);
+    EXPECT_EQ(told["context"], 3 * count);
+    EXPECT_EQ(told["expert"], 5 * count);
+    EXPECT_TRUE(told["strategy"].is_null() && told["tensor_style"].is_null() && told["schedule"].is_null());
+  }
+  search.entries[3].why = "no such kernel";
+  EXPECT_EQ(json(plan_json(question, search, answer))["ways"][3]["why"], "no such kernel");
+}
+
 TEST_F(PlanReport, JsonOfAWayHasItsChoicesAndItsFate) {
   const json ways = json(plan_json(question, search, answer))["ways"];
   ASSERT_EQ(ways.size(), 6U);
