@@ -260,12 +260,26 @@ TEST_F(SnapshotReport, TheSettingsAreThoseOfTheSnapshotWhereNobodyNamesOthers) {
   write(segments, {history}, false);
   EXPECT_EQ(reserved(""), 12 * kSnapMiB);
   EXPECT_EQ(reserved("expandable_segments:True"), 20 * kSnapMiB);
+  EXPECT_THAT(told(question()), Not(HasSubstr("our allocator"))) << "it does what was recorded";
+  EXPECT_THAT(told(question()), Not(HasSubstr("before it began"))) << "there was nothing";
 }
 
 TEST_F(SnapshotReport, WithoutRoomForWhatWasThereBeforeItEndsBeforeItBegins) {
   write_three_devices();
   EXPECT_THAT(told(question("", "19 MiB", 1)), HasSubstr("  OUT OF MEMORY before the history begins\n"));
   EXPECT_THAT(told(question("", "20 MiB", 1)), Not(HasSubstr("OUT OF MEMORY")));
+}
+
+TEST_F(SnapshotReport, TwoDevicesAreListedAndNoOtherIsThere) {
+  const std::vector<PickleValue> free{snap_block(2 * kSnapMiB, "inactive")};
+  write({snap_segment({1}, 0, 2 * kSnapMiB, "small", free),
+         snap_segment({2}, 64 * kSnapMiB, 2 * kSnapMiB, "small", free)},
+        {});
+  EXPECT_EQ(history_json(question())["devices"].size(), 2U);
+  EXPECT_EQ(history_json(question())["device"], 1);
+  EXPECT_EQ(history_json(question("", "", 2))["device"], 2);
+  EXPECT_THAT(told(question()), HasSubstr("(--device shows one)\n       1 "));
+  for (const std::int64_t other : {0, 3}) EXPECT_THROW((void)history_text(question("", "", other)), UserError);
 }
 
 // A snapshot may have nothing at all.
