@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <memory>
 
 #include "sim/units/user_error.h"
 #include "tests/serve/served_client.h"
@@ -132,21 +133,23 @@ TEST(Room, aSecondWorkerAnswersBesideTheFirst) {
 }
 
 TEST(Room, whenItEndsAllConnectionsDoAndNobodyComesIn) {
-  OwnServer server;
-  const Client silent(server.port()), asking(server.port()), socket(server.port());
+  auto server = std::make_unique<OwnServer>();
+  const Client silent(server->port()), asking(server->port()), socket(server->port());
   asking.send(kept("/api/sweep", endless_sweep()));
   socket.send(upgrade(""));
   EXPECT_THAT(socket.receive("\r\n\r\n"), StartsWith("HTTP/1.1 101"));
   socket.send(frame(1, R"({"id":1,"target":"/api/sweep","body":)" + endless_sweep() + "}"));
   wait_ms(100);
   const auto begin = std::chrono::steady_clock::now();
-  server.stop();
+  server->stop();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
   for (const Client* one : {&silent, &asking, &socket}) {
     (void)one->receive("", 100);
     EXPECT_TRUE(one->ends_within(300));
   }
-  EXPECT_FALSE(Client(server.port()).connected());
+  EXPECT_FALSE(Client(server->port()).connected());
+  server.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4)) << "no question is answered to its end";
 }
 
 TEST(Room, signalsEndIt) {
