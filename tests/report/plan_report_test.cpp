@@ -124,6 +124,20 @@ TEST_F(PlanReport, SeveralCountsOfGpusHaveAColumn) {
 }
 
 // Ten ways of one count: eight are shown, the first and the last among them.
+TEST_F(PlanReport, AWayThatFillsItsLineStaysInIt) {
+  const std::string numbers = "   1       200        190 - 215     81,920    12.5";
+  const auto row_of = [&](std::size_t letters) {
+    question.candidates[0].strategy = search.entries[0].candidate.strategy = std::string(letters, 's');
+    const std::string whole = text();
+    const std::size_t begin = whole.find("\n   1  ") + 1;
+    return whole.substr(begin, whole.find("\n   2  ") - begin + 1);
+  };
+  const std::string rest = ", tensor 2 dtensor; 3 x 4";
+  const std::size_t fits = 100 - numbers.size() - 2 - std::string("data 4 ").size() - rest.size();
+  EXPECT_EQ(row_of(fits), numbers + "  data 4 " + std::string(fits, 's') + rest + "\n");
+  EXPECT_EQ(row_of(fits + 1), numbers + "\n      data 4 " + std::string(fits + 1, 's') + rest + "\n");
+}
+
 TEST_F(PlanReport, ALongFrontIsShownInEvenSteps) {
   search.entries.resize(1);
   search.front.clear();
