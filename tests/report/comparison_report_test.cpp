@@ -55,6 +55,30 @@ TEST(ComparisonText, SmallDifferencesOfMemoryAreOneAndNeedNoBiggerOne) {
   EXPECT_THAT(comparison_text(c), HasSubstr("  memory: +0.01 GiB\n"));
 }
 
+// 8 MiB are worth a word of their own, a byte less is not; what is left over counts by the same.
+TEST(ComparisonText, EightMebibytesAreWorthAWord) {
+  Session session;
+  Comparison c = made_comparison(session);
+  const auto said = [&](std::vector<std::int64_t> differences) {
+    auto& parts = c.differences[0].parts;
+    parts.clear();
+    c.differences[0].memory = 0;
+    for (std::size_t i = 0; i < differences.size(); ++i) {
+      parts.push_back({i, 100, 100 + differences[i]});
+      c.differences[0].memory += differences[i];
+    }
+    const std::string text = comparison_text(c);
+    return text.substr(text.find("  memory: "));
+  };
+  const std::int64_t eight = 8 * kMadeMiB;
+  EXPECT_EQ(said({eight}), "  memory: +0.01 GiB (+0.01 weights)\n");
+  EXPECT_EQ(said({-eight}), "  memory: -0.01 GiB (-0.01 weights)\n");
+  EXPECT_EQ(said({eight - 1}), "  memory: +0.01 GiB\n");
+  EXPECT_EQ(said({eight / 2, eight / 2}), "  memory: +0.01 GiB (+0.01 the rest)\n");
+  EXPECT_EQ(said({eight / 2, eight / 2 - 1}), "  memory: +0.01 GiB\n");
+  EXPECT_EQ(said({-eight / 2, -eight / 2}), "  memory: -0.01 GiB (-0.01 the rest)\n");
+}
+
 TEST(ComparisonText, ARecordingMayNotKnowRatesAndMemory) {
   Session session;
   Comparison c = made_comparison(session);

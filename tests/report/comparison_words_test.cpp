@@ -66,6 +66,41 @@ TEST_F(ComparisonWords, AmountsOfArithmeticAndBytes) {
   EXPECT_EQ(reason(a, b), "moves 3.5 times as much (14 GB)");
 }
 
+// 2 % of the larger: 100 and 102 differ by less, 100 and 102.1 by more.
+TEST_F(ComparisonWords, ADifferenceCountsAgainstTheLargerOfTheTwo) {
+  ClassWork a = made_work(10, 5, Limiter::latency), b = a;
+  a.flops = 100e12;
+  for (const double more : {102.01e12, 102.04e12}) {
+    b.flops = more;
+    EXPECT_EQ(reason(a, b), "") << more;
+    EXPECT_EQ(reason(b, a), "") << more;
+  }
+  b.flops = 102.1e12;
+  EXPECT_EQ(reason(a, b), "2 % more arithmetic");
+  EXPECT_EQ(reason(b, a), "2 % less arithmetic");
+}
+
+// However little there is, it is more than nothing; and nothing cannot become a share more.
+TEST_F(ComparisonWords, OneIsMoreThanNothing) {
+  ClassWork a = made_work(10, 5, Limiter::latency), b = a;
+  a.flops = 1, b.flops = 10;
+  EXPECT_EQ(reason(a, b), "10.0 times as much arithmetic");
+  a.flops = 0;
+  EXPECT_EQ(reason(a, b), "");
+  b.flops = 0;
+  a.bytes = 1, b.bytes = 100e6;
+  EXPECT_EQ(reason(b, a), "moves 100 MB less (100 % less)");
+  EXPECT_EQ(reason(a, b), "moves 100000000.0 times as much (100 MB)");
+  a.bytes = 0;
+  EXPECT_EQ(reason(a, b), "");
+  b.bytes = 0;
+  a.score_bytes = 1;
+  EXPECT_EQ(reason(a, b), "no longer writes the score matrix (1e-06 MB a step)");
+  EXPECT_EQ(reason(b, a), "writes the score matrix (1e-06 MB a step)");
+  b.score_bytes = 750e6;
+  EXPECT_EQ(reason(a, b), "") << "both write one";
+}
+
 TEST_F(ComparisonWords, KernelsMoreOrFewer) {
   ClassWork a = made_work(10, 5, Limiter::dram), b = made_work(10, 6, Limiter::dram);
   EXPECT_EQ(reason(a, b), "1 kernel more");
@@ -89,6 +124,52 @@ TEST_F(ComparisonWords, TheRateIsThatOfWhatLimits) {
   EXPECT_EQ(reason(a, b), "2.00 ms a kernel instead of 1.00 ms");
 }
 
+TEST_F(ComparisonWords, SharedMemoryAndPowerLimitArithmeticToo) {
+  for (const Limiter limiter : {Limiter::compute, Limiter::shared_memory, Limiter::power}) {
+    ClassWork a = made_work(2000, 5, limiter), b = made_work(1000, 5, limiter);
+    a.flops = b.flops = 4e12, a.bytes = b.bytes = 8e9, a.dram_bytes = b.dram_bytes = 2e9;
+    EXPECT_EQ(reason(a, b), "4.00 TFLOP/s instead of 2.00 TFLOP/s");
+  }
+  for (const Limiter limiter : {Limiter::latency, Limiter::launch, Limiter::link}) {
+    ClassWork a = made_work(2000, 1, limiter), b = made_work(1000, 1, limiter);
+    a.flops = b.flops = 4e12, a.bytes = b.bytes = 8e9, a.dram_bytes = b.dram_bytes = 2e9;
+    EXPECT_EQ(reason(a, b), "1.00 s a kernel instead of 2.00 s");
+  }
+}
+
+TEST_F(ComparisonWords, OfEqualTimesTheLimitOfTheFirstCounts) {
+  ClassWork a = made_work(2000, 5, Limiter::dram), b = made_work(2000, 5, Limiter::latency);
+  a.dram_bytes = 4e9, b.dram_bytes = 8e9;
+  EXPECT_EQ(reason(a, b), "4.00 GB/s of DRAM instead of 2.00 GB/s; limited by latency, no longer by dram");
+}
+
+TEST_F(ComparisonWords, ARateThatWasNoneIsNotCompared) {
+  ClassWork a = made_work(2000, 5, Limiter::dram), b = made_work(1000, 5, Limiter::dram);
+  b.dram_bytes = 6e9;
+  EXPECT_EQ(reason(a, b), "");
+  a.dram_bytes = 2, b.dram_bytes = 2;
+  EXPECT_EQ(reason(a, b), "2.00 B/s of DRAM instead of 1.00 B/s");
+  a = made_work(2000, 5, Limiter::compute), b = made_work(1000, 5, Limiter::compute);
+  b.flops = 4e12;
+  EXPECT_EQ(reason(a, b), "");
+}
+
+// Without arithmetic nothing runs on either kind of cores; half of it is not most of it.
+TEST_F(ComparisonWords, TensorCoresAreThoseThatDoMost) {
+  ClassWork a = made_work(20, 5, Limiter::latency), b = a;
+  a.flops = 10e12;
+  EXPECT_EQ(reason(a, b), "100 % less arithmetic");
+  EXPECT_EQ(reason(b, a), "");
+  b.flops = 10e12, b.tensor_flops = 5e12;
+  EXPECT_EQ(reason(a, b), "");
+  b.tensor_flops = 5.1e12;
+  EXPECT_EQ(reason(a, b), "on tensor cores");
+  EXPECT_EQ(reason(b, a), "on CUDA cores, no longer on tensor cores");
+  a.tensor_flops = 5e12;
+  EXPECT_EQ(reason(a, b), "");
+  EXPECT_EQ(reason(b, a), "");
+}
+
 TEST_F(ComparisonWords, TensorCoresAndAnotherLimit) {
   ClassWork a = made_work(20, 5, Limiter::compute), b = made_work(20, 5, Limiter::l2);
   a.flops = b.flops = 10e12, a.tensor_flops = 1e12, b.tensor_flops = 9e12;
@@ -103,6 +184,10 @@ TEST_F(ComparisonWords, WhatWeighsMostComesFirst) {
   b.tensor_flops = 5e12;
   EXPECT_EQ(reason(a, b), "25 % more arithmetic; moves 1 GB more (25 % more); 1 kernel more");
   EXPECT_EQ(reason(a, b, false), "on tensor cores; 5.00 TFLOP/s instead of 2.00 TFLOP/s; 25 % more arithmetic");
+  for (const double both : {3.0, -3.0})
+    EXPECT_EQ(reason_for(made_difference(KernelClass::elementwise, a, b, 3, both), before, after),
+              "25 % more arithmetic; moves 1 GB more (25 % more); 1 kernel more")
+        << "of equal weight the work comes first";
 }
 
 TEST_F(ComparisonWords, WhyTheGpuWaits) {

@@ -100,6 +100,40 @@ TEST(FitReport, WhereNothingFitsWhatWouldMakeItFit) {
               HasSubstr("\n  would fit     with --set training.micro_batch=1 --set training.precision=bf16\n"));
 }
 
+// A line of 100 columns: 27 of the heading and of each trial six; what does not fit goes on below the label.
+TEST(FitReport, TrialsThatFillALineGoOnBelow) {
+  const auto search_of = [](std::size_t count) {
+    FitResult r = made_fit();
+    r.trials.assign(count, {12345, 1, true, 1});
+    const std::string text = fit_text(r, Seconds{0.25});
+    return text.substr(text.find("  search"));
+  };
+  const auto trials = [](std::size_t count) {
+    std::string out;
+    for (std::size_t i = 0; i < count; ++i) out += " 12345";
+    return out;
+  };
+  const std::string head12 = "  search        12 batches in 250 ms:";
+  ASSERT_EQ(head12.size(), 37u);
+  EXPECT_EQ(search_of(10), "  search        10 batches in 250 ms:" + trials(10) + "\n") << "97 columns";
+  EXPECT_EQ(search_of(12), head12 + trials(10) + "\n" + std::string(15, ' ') + trials(2) + "\n");
+  FitResult r = made_fit();
+  r.trials.assign(10, {12345, 1, true, 1});
+  r.trials.push_back({12, 1, true, 1});
+  const std::string full = fit_text(r, Seconds{0.25});
+  EXPECT_TRUE(full.ends_with("11 batches in 250 ms:" + trials(10) + " 12\n")) << "100 columns";
+  r.trials.back().micro_batch = 123;
+  EXPECT_TRUE(fit_text(r, Seconds{0.25}).ends_with(trials(10) + "\n" + std::string(15, ' ') + " 123\n"));
+}
+
+// A batch that fails for another reason than memory has no shortage to tell.
+TEST(FitReport, WithoutAShortageThereIsNoLimit) {
+  FitResult r = made_fit();
+  r.failing->out_of_memory.reset();
+  EXPECT_FALSE(fit_json(r, Seconds{1.0}).contains("limit"));
+  EXPECT_THAT(fit_text(r, Seconds{1.0}), HasSubstr("  limited by    nothing in reach"));
+}
+
 TEST(FitReport, JsonHasTheBatchesTheLimitAndTheTrials) {
   using nlohmann::json;
   const json out = json(fit_json(made_fit(), Seconds{0.25}));

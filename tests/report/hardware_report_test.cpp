@@ -61,6 +61,36 @@ TEST(HardwareText, LongSourcesAreBrokenAtSpaces) {
   EXPECT_THAT(hardware_text(sheet), HasSubstr("      " + std::string(70, 'a') + " bcd\n      e\n"));
 }
 
+// Sources have 74 columns.
+TEST(HardwareText, WordsLongerThanALineAreBrokenWhereItEnds) {
+  const auto lines_of = [](const std::string& source) {
+    HardwareSheet sheet = made_sheet();
+    sheet.values = {made_row("key", "1", "", "")};
+    sheet.values[0].source = source;
+    const std::string text = hardware_text(sheet), head = "  key                            1\n";
+    const std::size_t begin = text.find(head) + head.size();
+    return text.substr(begin, text.find("\nnot in the file") - begin);
+  };
+  const auto a = [](std::size_t count) { return std::string(count, 'a'); };
+  EXPECT_EQ(lines_of(a(74)), "      " + a(74) + "\n");
+  EXPECT_EQ(lines_of(a(75)), "      " + a(74) + "\n      a\n");
+  EXPECT_EQ(lines_of(a(200)), "      " + a(74) + "\n      " + a(74) + "\n      " + a(52) + "\n");
+  EXPECT_EQ(lines_of(a(74) + " b"), "      " + a(74) + "\n      b\n");
+  EXPECT_EQ(lines_of(a(73) + " b"), "      " + a(73) + "\n      b\n");
+  EXPECT_EQ(lines_of(a(72) + " b"), "      " + a(72) + " b\n");
+  EXPECT_EQ(lines_of("b " + a(80)), "      b\n      " + a(74) + "\n      " + a(6) + "\n");
+  EXPECT_EQ(lines_of(" " + a(80)), "       " + a(73) + "\n      " + a(7) + "\n") << "a blank in front breaks nothing";
+}
+
+// Values have 46 columns, and the rest of them stands below.
+TEST(HardwareText, LongValuesGoOnBelowTheirBeginning) {
+  HardwareSheet sheet = made_sheet();
+  const std::string forty(40, '1');
+  sheet.values = {made_row("key", (forty + " 22222 33333").c_str(), "TB/s", "a source")};
+  EXPECT_THAT(hardware_text(sheet), HasSubstr("  key                            " + forty + " 22222\n" +
+                                              std::string(33, ' ') + "33333 TB/s\n      a source\n"));
+}
+
 TEST(HardwareJson, HasEachValueWithItsSource) {
   const json out = json(hardware_json(made_sheet()));
   EXPECT_EQ(out["name"], "a-chip");
@@ -112,6 +142,19 @@ kept                                    0.5   counters
 predictions (analytic)                   before        after difference
 a step                                   200 ms       150 ms    -25.0 %
 )");
+}
+
+// A key that only one of the sheets has is left out, on either side; the heading of what was kept stands once.
+TEST(CalibrationText, LeavesOutWhatOneSheetLacksAndHasOneHeading) {
+  HardwareSheet before, after;
+  before.values = {made_row("gone", "2", "us", "")}, after.values = {made_row("new", "3", "us", "")};
+  Calibration calibration;
+  calibration.from_probe = {"gone", "new"};
+  calibration.rows = {made_row("one", "0.5", "", "a"), made_row("two", "0.7", "", "b")};
+  const std::string text = calibration_text(before, after, calibration, {});
+  EXPECT_THAT(text, HasSubstr("difference   spread\n\nkept, the microkernels do not tell\n"
+                              "one                                     0.5   a\n"
+                              "two                                     0.7   b\n\npredictions"));
 }
 
 TEST(RefitText, SaysWhatWasFittedAndHowWell) {

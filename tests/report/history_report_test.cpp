@@ -74,6 +74,23 @@ TEST_F(HistoryReport, OtherSettingsAskForOtherSegments) {
   EXPECT_THAT(history_text(question("expandable_segments:True")), HasSubstr("; the recording has 2\n"));
 }
 
+TEST_F(HistoryReport, ACapacityOfAByteIsOneAndOfNoneIsNot) {
+  EXPECT_THAT(history_text(question("", "1 B")), HasSubstr("  OUT OF MEMORY at line 3\n"));
+  EXPECT_THAT(history_text(question("", "16 MiB")), HasSubstr("  OUT OF MEMORY at line 5\n"));
+  EXPECT_THAT(history_text(question("", "35 MiB")), HasSubstr("  OUT OF MEMORY at line 5\n"));
+  EXPECT_THAT(history_text(question("", "36 MiB")), ::testing::Not(HasSubstr("OUT OF MEMORY")));
+  EXPECT_THROW((void)history_text(question("", "0 B")), UserError);
+  EXPECT_THROW((void)history_text(question("", "-1 GiB")), UserError);
+}
+
+// With settings of one's own segments lie where the device would put them, and so do the blocks in them.
+TEST_F(HistoryReport, OtherSettingsForgetTheRecordedAddresses) {
+  EXPECT_EQ(history_json(question())["replayed"]["moved_blocks"], 0);
+  EXPECT_EQ(history_json(question("max_split_size_mb:200"))["replayed"]["moved_blocks"], 2);
+  EXPECT_EQ(history_json(question("max_split_size_mb:200"))["segment_allocations_bytes"],
+            history_json(question())["segment_allocations_bytes"]);
+}
+
 TEST_F(HistoryReport, MistakesNameTheirOption) {
   const auto mistake = [](const HistoryQuestion& asked) {
     try {

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "sim/config/parse_yaml.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/report/exercise_measures.h"
@@ -117,6 +120,73 @@ TEST(QuestionJson, AScalarIsWhatYamlMeans) {
   EXPECT_EQ(json(tree_json(scalar("24 GiB"))), json("24 GiB"));
   EXPECT_EQ(json(tree_json(scalar("nan"))), json("nan")) << "a name, for all that is known";
   EXPECT_EQ(json(tree_json(scalar("inf"))), json("inf"));
+}
+
+TEST(QuestionJson, NumbersAreThoseThatAreOneToTheirEnd) {
+  for (const auto& [text, value] : std::initializer_list<std::pair<const char*, json>>{{"0", 0},
+                                                                                       {"-7", -7},
+                                                                                       {"12x", "12x"},
+                                                                                       {"1.5", 1.5},
+                                                                                       {"1.5x", "1.5x"},
+                                                                                       {"x1", "x1"},
+                                                                                       {"", ""},
+                                                                                       {"True", "True"},
+                                                                                       {"1e999", "1e999"}})
+    EXPECT_EQ(json(tree_json(scalar(text))), value) << text;
+}
+
+TEST(QuestionJson, ListsAndMappingsKeepTheirOrder) {
+  const config::Node tree = config::parse_yaml("{b: [1, x, [2.5, {}]], a: {c: true, d: null}, e: []}", "test");
+  EXPECT_EQ(tree_json(tree).dump(), R"({"b":[1,"x",[2.5,{}]],"a":{"c":true,"d":null},"e":[]})");
+}
+
+// Every file that decides the answer, by its place in the data folder.
+TEST(QuestionJson, AQuestionNamesWhatItWasAskedOfAndItsFiles) {
+  ScenarioSource source;
+  source.text =
+      "{title: t, hardware: nvidia-t4, host: default, software: pytorch-2.11, model: gpt2, training: {micro_batch: 3, "
+      "sequence_length: 5}}";
+  source.text_name = "test";
+  source.overrides = {config::parse_override("training.micro_batch=7"), config::parse_override("hardware.sm.count=41")};
+  const Scenario scenario = load_scenario(source);
+  json told = json(question_json(scenario, "roofline"));
+  std::set<std::string> files;
+  for (const json& one : told["files"]) {
+    files.insert(one["path"]);
+    EXPECT_EQ(one["fnv1a64"].get<std::string>().size(), 16U) << one;
+  }
+  EXPECT_EQ(files.size(), told["files"].size());
+  for (const char* file : {"hw/nvidia-t4.yaml", "hw/residuals.json", "models/gpt2.yaml"})
+    EXPECT_TRUE(files.contains(file)) << file;
+  const auto holds = [&](const char* what) {
+    return std::any_of(files.begin(), files.end(), [&](const std::string& f) { return f.find(what) != f.npos; });
+  };
+  EXPECT_TRUE(holds("pytorch-2.11")) << told["files"];
+  EXPECT_TRUE(holds("host")) << told["files"];
+  told.erase("files");
+  EXPECT_EQ(told, (json{{"scenario",
+                         {{"title", "t"},
+                          {"hardware", "nvidia-t4"},
+                          {"host", "default"},
+                          {"software", "pytorch-2.11"},
+                          {"model", "gpt2"},
+                          {"training", {{"micro_batch", 7}, {"sequence_length", 5}}}}},
+                        {"changes", {"training.micro_batch=7", "hardware.sm.count=41"}},
+                        {"engine", "roofline"},
+                        {"datasheet_only", false},
+                        {"hardware", "nvidia-t4"},
+                        {"software", "pytorch-2.11"},
+                        {"host", "default"}}));
+  EXPECT_TRUE(question_json({}, "analytic").is_null()) << "nobody asked";
+}
+
+TEST(QuestionJson, AScenarioOfAFileNamesItsFile) {
+  ScenarioSource source;
+  source.file = RIDGELINE_SOURCE_DIR "/scenarios/bert-large-fp32.yaml";
+  const json told = json(question_json(load_scenario(source), "analytic"));
+  std::set<std::string> files;
+  for (const json& one : told["files"]) files.insert(one["path"]);
+  EXPECT_TRUE(files.contains("scenarios/bert-large-fp32.yaml")) << told["files"];
 }
 
 TEST(QuestionJson, WhatWasMeasuredIsInBaseUnits) {

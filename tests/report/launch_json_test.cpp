@@ -137,6 +137,54 @@ TEST_F(LaunchReport, TilesOfAttentionAreOfWhatABlockOwns) {
   EXPECT_EQ(told()["tiles"], expected);
 }
 
+// Tiles of 64: whole ones, one element less and one more. Without a tile there is one piece.
+TEST_F(LaunchReport, ATileThatIsNotFullCountsAsOne) {
+  GemmWork work;
+  work.batch = 1, work.n = 7, work.k = 16, work.tile_n = 1, work.tile_k = 16, work.split_k = 1;
+  const auto rows = [&](std::int64_t m, int tile) {
+    work.m = m, work.tile_m = tile;
+    kind.launch.work = work;
+    EXPECT_EQ(told()["tiles"]["columns"], 7) << "tiles of one";
+    return told()["tiles"]["rows"].get<int>();
+  };
+  EXPECT_EQ(rows(127, 64), 2);
+  EXPECT_EQ(rows(128, 64), 2);
+  EXPECT_EQ(rows(129, 64), 3);
+  EXPECT_EQ(rows(1, 64), 1);
+  EXPECT_EQ(rows(129, 0), 1);
+}
+
+// The work of a product of 8-bit values with scales counts them in pairs; a person counts each.
+TEST_F(LaunchReport, ProductsOfPairsCountEveryValue) {
+  GemmWork work;
+  work.batch = 3, work.m = 64, work.n = 96, work.k = 40, work.tile_m = 32, work.tile_n = 48, work.tile_k = 20;
+  work.split_k = 5;
+  kind.launch.work = work;
+  EXPECT_EQ(told()["tiles"]["k"], 40);
+  EXPECT_EQ(told()["tiles"]["tile"], json({32, 48, 20}));
+  for (const Scaling scaling : {Scaling::tensor_fast, Scaling::tensor, Scaling::rows_fast}) {
+    work.scaling = scaling;
+    kind.launch.work = work;
+    EXPECT_EQ(told()["tiles"]["k"], 80);
+    EXPECT_EQ(told()["tiles"]["tile"], json({32, 48, 40}));
+    EXPECT_EQ(told()["tiles"]["count"], 3 * 2 * 2 * 5);
+  }
+}
+
+// Of packed sequences each has tiles of its own: 64, 65 and 1 in tiles of 64 are 1, 2 and 1; of 128 one each.
+TEST_F(LaunchReport, TilesOfPackedSequencesAreOfEach) {
+  AttentionWork work;
+  work.batch = 2, work.heads = 5, work.seq_q = 200, work.seq_k = 333, work.head_dim = 80;
+  work.tile_q = 64, work.tile_k = 128, work.splits = 3;
+  work.lengths.list = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{64, 65, 1});
+  work.part = AttentionWork::Part::forward;
+  kind.launch.work = work;
+  EXPECT_EQ(told()["tiles"]["count"], 2 * 5 * 4 * 3);
+  work.part = AttentionWork::Part::backward;
+  kind.launch.work = work;
+  EXPECT_EQ(told()["tiles"]["count"], 2 * 5 * 3 * 3);
+}
+
 TEST_F(LaunchReport, WhatIsBoundByMemoryAndWhatCostsAlikeHaveNoTiles) {
   MemoryBoundWork sweep;
   sweep.elements = 4096, sweep.iterations = 4;

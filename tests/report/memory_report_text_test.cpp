@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/output/terminal.h"
 #include "tests/support/made_prediction.h"
 
 namespace ridgeline {
@@ -73,6 +74,82 @@ TEST(MemoryReportText, DrawsTellsAndAddsUp) {
                 the largest free block is 9.00 GiB; 5.00 GiB in free segments could go back to the
                 device. Rounding inside blocks takes 0.25 GiB
 )");
+}
+
+// One byte more than the letters take and half a letter are where rounding turns; the end of the page is never passed.
+TEST(MemoryReportText, ABarIsAsLongAsItsShareOfTheFullest) {
+  MemoryReport r = made_report();
+  const auto bar_of = [&](const BytesByCategory& bytes, std::int64_t reserved) {
+    r.stretches = {{Phase::forward, -1, -1, 0, made_gib(56), {}}, {Phase::forward, 1, 1, 0, reserved, bytes}};
+    const std::string text = memory_report_text(r);
+    const std::size_t begin = text.find("block 1         0.00 GiB |");
+    EXPECT_NE(begin, text.npos) << text;
+    return text.substr(begin + 26, text.find('\n', begin) - begin - 26);
+  };
+  const std::int64_t half = made_gib(0.5);
+  EXPECT_EQ(bar_of({half - 1, 0, 0, 0, 0, 0, 0}, half - 1), "");
+  EXPECT_EQ(bar_of({half, 0, 0, 0, 0, 0, 0}, half), "w");
+  EXPECT_EQ(bar_of({half, half, half, half, 0, 0, 0}, made_gib(3)), "wo.") << "halves add up: 0.5, 1, 1.5 and 2";
+  EXPECT_EQ(bar_of({0, made_gib(1), made_gib(1), 0, made_gib(1), made_gib(1), made_gib(1)}, made_gib(7)), "gotsi..");
+  EXPECT_EQ(bar_of({made_gib(80), made_gib(1), 0, 0, 0, 0, 0}, made_gib(56)), std::string(56, 'w'));
+}
+
+// On 80 columns bars have 36 letters and the columns of the last table seven.
+TEST(MemoryReportText, OnANarrowPageAllIsNarrower) {
+  set_page_style({80, false});
+  MemoryReport r = made_report();
+  r.holders[1].op = std::string(60, 'm');
+  const std::string text = memory_report_text(r);
+  set_page_style({});
+  EXPECT_EQ(text, R"(
+  memory over the step; a row shows the fullest moment of its stretch
+  w weights, g gradients, o optimizer state, a activations, t temporaries, s
+  workspaces, i inputs, . cached
+  forward   to block 0     14.00 GiB |wwwwwwaaa.........
+            blocks 1-2     20.00 GiB |wwwwwwaaaaaai
+  backward  from block 2   40.00 GiB |wwwwwwggggggoooaaaaaaaatts..........
+
+  at the peak, in bmm of the backward, block 2: 40.00 GiB allocated, 56.00 GiB
+  reserved
+       bytes  share  tensors  category         made by
+   10.00 GiB   25 %      148  weights          parameters
+    4.00 GiB   10 %       24  activations      mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm
+
+  MiB at the peak  weights gradien optimiz activat tempora workspa  inputs
+  outside blocks    1024.0)" +
+                      blanks(48) + R"(
+  blocks 0-1 each              5.0             7.0)" +
+                      blanks(24) + R"(
+  block 2                                              1.5)" +
+                      blanks(16) + R"(
+
+  fragmentation 14.00 GiB of 56.00 GiB reserved lie unused at the peak (25.0 %),
+                in 321 segments: the largest free block is 9.00 GiB; 5.00 GiB in
+                free segments could go back to the device. Rounding inside
+                blocks takes 0.25 GiB
+)");
+}
+
+// One byte of one is all of it; of nothing at all nobody holds a share.
+TEST(MemoryReportText, SharesAreOfWhatIsAllocated) {
+  MemoryReport r = made_report();
+  r.allocated = 1, r.holders = {{"one", Category::weights, Phase::setup, 7, 1}};
+  EXPECT_THAT(memory_report_text(r), HasSubstr("    0.00 GiB  100 %        7  weights          one\n"));
+  r.allocated = 0, r.holders[0].bytes = 0;
+  EXPECT_THAT(memory_report_text(r), HasSubstr("    0.00 GiB    0 %        7  weights          one\n"));
+}
+
+// Rows of blocks that hold the same are one; rows outside of blocks never are.
+TEST(MemoryReportText, EqualBlocksShareARowWhereTheyAreNeighbours) {
+  MemoryReport r = made_report();
+  const BytesByCategory some{made_gib(1), 0, 0, 0, 0, 0, 0}, other{made_gib(2), 0, 0, 0, 0, 0, 0};
+  r.layers = {{-1, some}, {0, some}, {1, other}, {2, some}, {3, some}, {4, some}};
+  const std::string text = memory_report_text(r);
+  const std::string table =
+      text.substr(text.find("  outside blocks"), text.find("  fragmentation") - 1 - text.find("  outside blocks"));
+  EXPECT_EQ(table, "  outside blocks       1024.0" + blanks(66) + "\n  block 0              1024.0" + blanks(66) +
+                       "\n  block 1              2048.0" + blanks(66) + "\n  blocks 2-4 each      1024.0" + blanks(66) +
+                       "\n");
 }
 
 TEST(MemoryReportText, AStepWithoutAReportSaysWhy) {

@@ -94,6 +94,24 @@ TEST(ModelText, WhatIsAssumedFollowsTheFamilyAndTheOtherKeys) {
   EXPECT_EQ(bert["adds_mask"], "as the software");
 }
 
+// 110 x 64 of tokens, 128 x 64 of positions and 2 x 64 of the last norm are 15,360. A block has 4 x 64 x 64 and 4 x 64
+// of the attention, 2 x 64 x 256, 256 and 64 of the feed-forward network and 4 x 64 of its norms: 49,984.
+TEST(ModelText, ParametersAreCountedInGroupsOfThree) {
+  const auto model = [](const std::string& layers) {
+    return described("{name: n, family: gpt2, layers: " + layers +
+                     ", heads: 4, hidden: 64, vocabulary: 110, max_positions: 128}");
+  };
+  const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  EXPECT_EQ(first_line(model_text(model("1"))), "n: 65,344 parameters");
+  EXPECT_EQ(first_line(model_text(model("2"))), "n: 115,328 parameters");
+  EXPECT_EQ(first_line(model_text(model("100"))), "n: 5,013,760 parameters");
+  const std::vector<ModelDescription> two{model("3"), load_model("bert-large")};
+  EXPECT_EQ(model_list(two),
+            "name             family  layers  heads  hidden   inner vocabulary     parameters\n"
+            "n                gpt2         3      4      64     256        110        165,312\n"
+            "bert-large       bert        24     16    1024    4096      30522    335,143,938\n");
+}
+
 TEST(ModelText, FitsAHundredColumns) {
   for (const std::string& name : model_names()) {
     std::istringstream lines(model_text(load_model(name)));

@@ -65,6 +65,26 @@ TEST(ModuleText, ATableAddsUpToTheStep) {
   EXPECT_EQ(module_table({}, 1, false), "\n  this step names no modules\n");
 }
 
+// Names between "0" and "9" are numbers; "10a" and ":" are names. A phase without a column counts as other time.
+TEST(ModuleText, NumbersAloneAreFoldedAndEveryPhaseCounts) {
+  ModuleUses uses{made_module("", 0, 30, 20, 0, 4),  made_module("0", 0, 1, 1, 0, 1),
+                  made_module("9", 0, 2, 2, 0, 1),   made_module("10", 0, 3, 3, 0, 0.5),
+                  made_module("10a", 0, 4, 4, 0, 0), made_module(":", 0, 5, 5, 0, 0),
+                  made_module("/", 0, 6, 4, 0, 0)};
+  for (const Phase phase : {Phase::setup, Phase::clipping, Phase::other}) {
+    uses[0].time_by_phase[static_cast<std::size_t>(phase)] = made_ms(7);
+    uses[4].time_by_phase[static_cast<std::size_t>(phase)] = made_ms(3);
+  }
+  EXPECT_EQ(module_table(uses, 2, true), R"(
+  module                         kernels   forward  backward     other  share at the peak
+  all 3                                6   6.00 ms         -         -   15 %    2.50 GiB
+  10a                                  4   4.00 ms         -   9.00 ms   32 %    0.00 GiB
+  :                                    5   5.00 ms         -         -   12 %    0.00 GiB
+  /                                    6   4.00 ms         -         -   10 %    0.00 GiB
+  outside (optimizer, script)          9   1.00 ms         -   12.0 ms   32 %    1.50 GiB
+)");
+}
+
 // 0.7 - 0.3 - 0.4 is not 0 but 5e-17: nobody ran anything there.
 TEST(ModuleText, RoundingIsNoTime) {
   const ModuleUses uses{made_module("", 0, 7, 700, 70, 1), made_module("a", 0, 3, 300, 30, 0.5),

@@ -96,6 +96,27 @@ TEST(PageData, ThinnedMemoryKeepsTheFullestOfEachStretch) {
   EXPECT_EQ(pieces_of(made_detail(), 5)["memory"]["at_us"].size(), 5U);
 }
 
+// Six points: three stretches of two, two of three, two of four and two; each keeps its fullest, and the first of
+// equals.
+TEST(PageData, StretchesAreOfEquallyManyPoints) {
+  StepDetail detail = made_detail();
+  detail.memory.clear();
+  for (const int allocated : {5, 9, 3, 4, 8, 8})
+    detail.memory.push_back({microseconds(static_cast<double>(detail.memory.size())), allocated, 100, {}});
+  const auto at = [&](std::size_t most) { return pieces_of(detail, most)["memory"]["at_us"]; };
+  EXPECT_EQ(at(7), json({0.0, 1.0, 2.0, 3.0, 4.0, 5.0}));
+  EXPECT_EQ(at(6), json({0.0, 1.0, 2.0, 3.0, 4.0, 5.0}));
+  EXPECT_EQ(at(5), json({1.0, 3.0, 4.0}));
+  EXPECT_EQ(at(3), json({1.0, 3.0, 4.0}));
+  EXPECT_EQ(at(2), json({1.0, 4.0}));
+  EXPECT_EQ(at(1), json({1.0}));
+  detail.memory.push_back({microseconds(6), 1, 100, {}});
+  EXPECT_EQ(at(2), json({1.0, 4.0})) << "four and three";
+  EXPECT_EQ(at(3), json({1.0, 4.0, 6.0})) << "three, three and one";
+  detail.memory.clear();
+  EXPECT_EQ(at(3), json::array());
+}
+
 // A T4 at its datasheet's numbers: 40 SMs with 64 multiply-adds a clock.
 TEST(PageData, ADeviceHasThePeaksItHasUnitsFor) {
   const Gpu gpu = load_gpu("nvidia-t4");

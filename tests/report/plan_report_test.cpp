@@ -124,6 +124,20 @@ TEST_F(PlanReport, SeveralCountsOfGpusHaveAColumn) {
 }
 
 // Ten ways of one count: eight are shown, the first and the last among them.
+TEST_F(PlanReport, AWayThatFillsItsLineStaysInIt) {
+  const std::string numbers = "   1       200        190 - 215     81,920    12.5";
+  const auto row_of = [&](std::size_t letters) {
+    question.candidates[0].strategy = search.entries[0].candidate.strategy = std::string(letters, 's');
+    const std::string whole = text();
+    const std::size_t begin = whole.find("\n   1  ") + 1;
+    return whole.substr(begin, whole.find("\n   2  ") - begin + 1);
+  };
+  const std::string rest = ", tensor 2 dtensor; 3 x 4";
+  const std::size_t fits = 100 - numbers.size() - 2 - std::string("data 4 ").size() - rest.size();
+  EXPECT_EQ(row_of(fits), numbers + "  data 4 " + std::string(fits, 's') + rest + "\n");
+  EXPECT_EQ(row_of(fits + 1), numbers + "\n      data 4 " + std::string(fits + 1, 's') + rest + "\n");
+}
+
 TEST_F(PlanReport, ALongFrontIsShownInEvenSteps) {
   search.entries.resize(1);
   search.front.clear();
@@ -213,6 +227,26 @@ TEST_F(PlanReport, JsonOfARowIsOfAllBoards) {
   EXPECT_EQ(out[1]["against_best"]["memory_bytes"], made_gib(-2.5));
   EXPECT_EQ(out[1]["against_best"]["classes"][0]["class"], "communication");
   EXPECT_EQ(out[1]["against_best"]["classes"][1]["class"], "idle");
+}
+
+// One is a number as any other, none is null.
+TEST_F(PlanReport, JsonOfAWayHasNullWhereThereIsNone) {
+  for (const int count : {1, 2}) {
+    PlanCandidate& way = search.entries[3].candidate;
+    way.refusals = count, way.replicate = count, way.virtual_stages = count;
+    way.sequence_parallel = way.no_sync = count == 2, way.context = 3 * count, way.expert = 5 * count;
+    const json told = json(plan_json(question, search, answer))["ways"][3];
+    EXPECT_EQ(told["refusals"], count);
+    EXPECT_EQ(told["replicate"], count);
+    EXPECT_EQ(told["virtual_stages"], count);
+    EXPECT_EQ(told["sequence_parallel"], count == 2);
+    EXPECT_EQ(told["no_sync"], count == 2);
+    EXPECT_EQ(told["context"], 3 * count);
+    EXPECT_EQ(told["expert"], 5 * count);
+    EXPECT_TRUE(told["strategy"].is_null() && told["tensor_style"].is_null() && told["schedule"].is_null());
+  }
+  search.entries[3].why = "no such kernel";
+  EXPECT_EQ(json(plan_json(question, search, answer))["ways"][3]["why"], "no such kernel");
 }
 
 TEST_F(PlanReport, JsonOfAWayHasItsChoicesAndItsFate) {

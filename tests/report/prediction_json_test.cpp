@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/timing/kernel_profile.h"
 #include "tests/support/made_prediction.h"
 
 namespace ridgeline {
@@ -31,6 +32,23 @@ void expect_told(const json& got, const json& expected, const std::string& path 
     expect_told(got[key], value, path + "." + key);
   }
   for (const auto& [key, value] : got.items()) EXPECT_TRUE(expected.contains(key)) << path << "." << key << " besides";
+}
+
+// What a simulation saw of a kernel stands with it; of the others nothing does.
+TEST(PredictionJson, ProfilesStandWithTheirKernels) {
+  Prediction p = made_prediction();
+  p.kernels.push_back(made_norms());
+  for (const std::size_t seen : {std::size_t{0}, std::size_t{2}}) {
+    auto profile = std::make_shared<KernelProfile>();
+    profile->waves = 1.5 + static_cast<double>(seen), profile->tail_share = 0.125;
+    p.kernels[seen].profile = profile;
+  }
+  const json kernels = told(p)["kernels"];
+  ASSERT_EQ(kernels.size(), 3U);
+  EXPECT_EQ(kernels[0]["profile"]["waves_per_sm"], 1.5);
+  EXPECT_EQ(kernels[0]["profile"]["tail_share"], 0.125);
+  EXPECT_FALSE(kernels[1].contains("profile"));
+  EXPECT_EQ(kernels[2]["profile"]["waves_per_sm"], 3.5);
 }
 
 TEST(PredictionJson, TheStepIsInSecondsAndBaseUnits) {

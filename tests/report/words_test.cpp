@@ -44,6 +44,13 @@ TEST(WrappedText, AWordLongerThanALineLosesNoLetter) {
   EXPECT_EQ(wrapped_at(10, "0123456789abcdefghijKLM"), "0123456789\nabcdefghij\nKLM\n");
 }
 
+TEST(WrappedText, ABlankInFrontIsNoPlaceToBreak) {
+  EXPECT_EQ(wrapped_at(10, " 0123456789ab"), " 012345678\n9ab\n");
+  EXPECT_EQ(wrapped_at(10, "a 0123456789b"), "a\n0123456789\nb\n") << "behind a single letter it is one";
+  EXPECT_EQ(wrapped_at(10, "one two  three"), "one two \nthree\n");
+  EXPECT_EQ(wrapped_at(10, ""), "");
+}
+
 TEST(WrappedText, TheMarginStandsOnceAndItsWidthBelow) {
   std::string out;
   write_wrapped(out, "  note: ", std::string(92, 'a') + " b");
@@ -63,6 +70,8 @@ TEST(MemoryWords, AShortageSaysWhereAndHowMuch) {
   EXPECT_EQ(shortage_words(oom), "setting up, 1.00 MiB short of the 3.00 MiB it asks for (optimizer state)");
   oom.held = {4, 3, 9, 2, 1, 8, 0};
   EXPECT_EQ(largest_category(oom), static_cast<std::size_t>(Category::optimizer_state));
+  oom.held = {4, 9, 9, 2, 1, 8, 0};
+  EXPECT_EQ(largest_category(oom), static_cast<std::size_t>(Category::gradients)) << "the first of equals";
 }
 
 TEST(MemoryWords, ChangesAreOptionsOfTheCommandLine) {

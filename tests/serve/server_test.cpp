@@ -1,70 +1,22 @@
 // The server at its socket, met as strangers meet it: broken, oversized, slow and too many requests.
 #include "sim/serve/server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "sim/serve/request_reader.h"
+#include "tests/serve/served_client.h"
 
 namespace ridgeline::serve {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// One end of a connection, closed when it goes.
-class Client {
- public:
-  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
-  Client(Client&& other) noexcept : socket_(std::exchange(other.socket_, -1)), connected_(other.connected_) {}
-  Client(const Client&) = delete;
-  ~Client() {
-    if (socket_ >= 0) ::close(socket_);
-  }
-  [[nodiscard]] bool connected() const { return connected_; }
-  bool send(const std::string& text) const {
-    return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-  }
-  /// Up to the end of the connection, `until` in what came, or some seconds.
-  [[nodiscard]] std::string receive(const std::string& until = "", int ms = 5000) const {
-    std::string text;
-    char piece[4096];
-    pollfd waiting{socket_, POLLIN, 0};
-    while (::poll(&waiting, 1, ms) == 1) {
-      const ssize_t count = ::recv(socket_, piece, sizeof piece, 0);
-      if (count <= 0) break;
-      text.append(piece, static_cast<std::size_t>(count));
-      if (!until.empty() && text.find(until) != std::string::npos) break;
-    }
-    return text;
-  }
-
- private:
-  int socket_;
-  bool connected_ = false;
-};
-
-std::string request(const std::string& target, const std::string& headers = "", const std::string& body = "",
-                    const std::string& method = "GET") {
-  return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers +
-         (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
-}
 
 class RunningServer {
  public:
@@ -185,25 +137,6 @@ TEST(Server, a_thousand_connections_are_answered_or_refused) {
   EXPECT_EQ(refused + left, 1000);
   EXPECT_GE(refused, 800);
   EXPECT_TRUE(server.answers());
-}
-
-std::string upgrade(const std::string& headers, const std::string& target = "/api/socket") {
-  return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + headers +
-         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
-}
-
-/// A masked frame; `length` as it says, whatever follows.
-std::string frame(int opcode, const std::string& text, bool masked = true) {
-  std::string out{static_cast<char>(0x80 | opcode)};
-  const char mask = masked ? static_cast<char>(0x80) : '\0';
-  if (text.size() < 126) out += static_cast<char>(mask | static_cast<char>(text.size()));
-  else {
-    out += static_cast<char>(mask | 126);
-    out += static_cast<char>(text.size() >> 8);
-    out += static_cast<char>(text.size() & 0xff);
-  }
-  if (masked) out += std::string(4, '\0');
-  return out + text;
 }
 
 TEST(Server, a_socket_answers_with_progress_and_gives_up_when_told) {

@@ -15,6 +15,56 @@ TEST(Target, splits_path_and_parameters_and_decodes_them) {
   EXPECT_EQ(target.get("missing"), "");
 }
 
+TEST(Target, every_pair_of_digits_is_its_byte) {
+  const std::string digits = "0123456789abcdefABCDEF";
+  const auto value = [&](std::size_t i) { return i < 16 ? i : i - 6; };
+  for (std::size_t high = 0; high < digits.size(); ++high)
+    for (std::size_t low = 0; low < digits.size(); ++low) {
+      const std::size_t byte = 16 * value(high) + value(low);
+      const std::string text = std::string("/x?k=a%") + digits[high] + digits[low] + "z";
+      if (byte < 0x20 || byte == 0x7f) {
+        EXPECT_THROW((void)parse_target(text), UserError) << text;
+      } else {
+        EXPECT_EQ(parse_target(text).get("k"), std::string("a") + static_cast<char>(byte) + "z") << text;
+      }
+    }
+  for (const char other : std::string("/:@G`g "))
+    for (const std::string& text : {std::string("/%4") + other, std::string("/%") + other + "4"})
+      EXPECT_THROW((void)parse_target(text), UserError) << text;
+  for (const char* cut : {"/%", "/%4", "/a?b=%4", "/a?%"}) EXPECT_THROW((void)parse_target(cut), UserError) << cut;
+  EXPECT_EQ(parse_target("/%41").path, "/A");
+}
+
+TEST(Target, a_plus_is_a_blank_in_parameters_alone) {
+  const Target target = parse_target("/a+b?c+d=e+f%2Bg");
+  EXPECT_EQ(target.path, "/a+b");
+  EXPECT_EQ(target.get("c d"), "e f+g");
+}
+
+TEST(Target, parameters_are_pairs_with_and_without_values) {
+  const Target target = parse_target("/?a&&b=&c==x&a=2&=y&");
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(target.parameters, (Pairs{{"a", ""}, {"b", ""}, {"c", "=x"}, {"a", "2"}, {"", "y"}}));
+  EXPECT_EQ(target.get("a"), "2") << "the last counts";
+  EXPECT_EQ(target.all("a"), (std::vector<std::string>{"", "2"}));
+  EXPECT_TRUE(parse_target("/a").parameters.empty());
+  EXPECT_TRUE(parse_target("/a?").parameters.empty());
+  EXPECT_EQ(parse_target("/a#b?c=d").path, "/a");
+  EXPECT_TRUE(parse_target("/a#b?c=d").parameters.empty());
+}
+
+TEST(Target, flags_and_numbers_have_few_spellings) {
+  for (const char* text : {"1", "true"}) EXPECT_TRUE(parse_target(std::string("/?f=") + text).flag("f")) << text;
+  for (const char* text : {"0", "false", ""}) EXPECT_FALSE(parse_target(std::string("/?f=") + text).flag("f")) << text;
+  for (const char* text : {"2", "yes", "True", "01"})
+    EXPECT_THROW((void)parse_target(std::string("/?f=") + text).flag("f"), UserError) << text;
+  EXPECT_EQ(parse_target("/?n=0").number("n"), 0u);
+  EXPECT_EQ(parse_target("/?n=").number("n"), std::nullopt);
+  EXPECT_EQ(parse_target("/?n=18446744073709551615").number("n"), 18446744073709551615u);
+  for (const char* text : {"18446744073709551616", "1x", "x", "1.5", "%201"})
+    EXPECT_THROW((void)parse_target(std::string("/?n=") + text).number("n"), UserError) << text;
+}
+
 TEST(Target, flags_and_numbers_are_read_or_refused) {
   const Target target = parse_target("/a?yes=1&no=false&odd=maybe&n=12&big=99999999999999999999&negative=-1");
   EXPECT_TRUE(target.flag("yes"));
