@@ -101,8 +101,7 @@ int open_beside(const fs::path& target, std::string& name) {
     const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (number >= 0 || errno != EEXIST) return number;
   }
-  errno = EEXIST;
-  return -1;
+  return -1;  // all names are taken, as errno says
 }
 
 /// `before`: what the target is now, where it is anything.

@@ -216,7 +216,6 @@ std::vector<DeviceMemoryReport> reports_of(const HistoryQuestion& options) {
   } else {
     if (options.device >= 0) throw UserError(fmt::format("--device: {} is a history of one device", options.file));
     DeviceMemoryReport& report = reports.emplace_back();
-    report.as_it_was = options.settings.empty() && options.capacity.empty();
     const AllocationHistory history = parse_history(bytes, options.file);
     if (history.events.empty()) throw UserError(fmt::format("{}: no allocations after the header", options.file));
     report.replay = replay(history, replay_options);

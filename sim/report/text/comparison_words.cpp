@@ -85,7 +85,7 @@ std::vector<std::string> rate_phrases(const ClassWork& a, const ClassWork& b) {
     if (rate_a > 0 && differs(rate_a, rate_b))
       out.push_back(fmt::format("{} {} instead of {}", to_string(BytesPerSecond{rate_b}),
                                 dram ? "of DRAM" : "of memory", to_string(BytesPerSecond{rate_a})));
-  } else if (a.kernels > 0 && b.kernels > 0) {
+  } else {  // there are kernels on both sides
     const Seconds each_a = a.time / static_cast<double>(a.kernels), each_b = b.time / static_cast<double>(b.kernels);
     if (differs(each_a.value(), each_b.value()))
       out.push_back(fmt::format("{} a kernel instead of {}", to_string(each_b), to_string(each_a)));
