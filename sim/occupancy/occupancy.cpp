@@ -33,7 +33,8 @@ Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_pe
   result.blocks = sm.max_blocks;
   limit_to(sm.max_warps / result.warps_per_block, OccupancyLimit::warps);
   if (registers_per_thread > 0) {
-    const std::int64_t per_warp = round_up(std::int64_t{registers_per_thread} * kThreadsPerWarp, sm.register_allocation_unit);
+    const std::int64_t per_warp =
+        round_up(std::int64_t{registers_per_thread} * kThreadsPerWarp, sm.register_allocation_unit);
     const std::int64_t warps = sm.registers / kRegisterFiles / per_warp * kRegisterFiles;
     limit_to(warps / result.warps_per_block, OccupancyLimit::registers);
   }

@@ -109,7 +109,8 @@ backward rows _log_softmax_backward_data 3x4 fp32 x12: 6:24 5:4 3:48 -> 7:48
 6: 24 of caller kept by 5
 7: 48 leaves stored by 6 in storage 5
 freed inside:
-)" : R"(
+)"
+                                 : R"(
 library mm 3x4 bf16 [mm 3x4x4 nn bf16]: 0:48 0:48 -> 1:24
 casting pointwise _to_copy 1x12 fp32 x1: 1:24 -> 2:48
 rows _log_softmax 3x4 fp32 x12: 2:48 -> 4:24
