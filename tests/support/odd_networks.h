@@ -1,6 +1,8 @@
 // Networks of one block whose sizes are all different, so that no size can stand for another.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -81,6 +83,21 @@ struct OddStep {
     return "\n" + changes_of_last_step(trace(), but(change).trace());
   }
 };
+
+/// The lines of a listing that stand under one of these heads ("forward head"), after a new line.
+inline std::string under(const std::string& listing, const std::vector<std::string>& heads) {
+  std::string kept = "\n";
+  bool keeps = false;
+  for (std::size_t begin = 0; begin < listing.size();) {
+    const std::size_t end = std::min(listing.find('\n', begin), listing.size());
+    const std::string line = listing.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with("[") && line.ends_with("]"))
+      keeps = std::ranges::find(heads, line.substr(1, line.size() - 2)) != heads.end();
+    if (keeps && !line.empty()) kept += line + "\n";
+  }
+  return kept;
+}
 
 /// What a composition of `base` does otherwise when it has further keys.
 inline std::string changes_by_keys(const std::string& keys, const std::string& base = "",
