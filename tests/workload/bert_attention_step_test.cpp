@@ -11,6 +11,9 @@ using testing_support::OddStep;
 const OddStep kAttentiveBert =
     OddStep(ModelFamily::bert).but([](OddStep& step) { step.model.head = ModelHead::sequence_classification; });
 
+// BertSelfAttention written out (models/bert/modeling_bert.py): bmm keeps copies of queries and of transposed keys (360
+// bytes each), softmax its result (6 · 5 · 5 · 2 = 300), dropout a byte for each score (150), the second bmm what
+// dropout gave (300) and a copy of values. The projections themselves are kept by nothing and go at the end.
 TEST(BertAttentionStep, EagerAttentionKeepsItsProbabilities) {
   EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) {
     step.attention = AttentionChoice::eager;
@@ -61,6 +64,8 @@ TEST(BertAttentionStep, EagerAttentionKeepsItsProbabilities) {
 )");
 }
 
+// get_extended_attention_mask: ones of 3 · 5 tokens (30 bytes), 1 - mask, times the lowest number. The sum with scores
+// keeps nothing and its backward pass hands the gradient on; the mask is kept until the network's forward pass ends.
 TEST(BertAttentionStep, AMaskOfOnesIsAddedToScores) {
   EXPECT_EQ(
       kAttentiveBert.but([](OddStep& step) { step.attention = AttentionChoice::eager; }).changed([](OddStep& step) {
@@ -83,92 +88,6 @@ TEST(BertAttentionStep, AMaskOfOnesIsAddedToScores) {
 + backward_first x38
 [backward layers.0.attention]
 + add_backward
-)");
-}
-
-TEST(BertAttentionStep, TokensMayComeBeforeSequences) {
-  EXPECT_EQ(
-      kAttentiveBert.but([](OddStep& step) { step.attention = AttentionChoice::eager; }).changed([](OddStep& step) {
-        step.model.sequence_first = true;
-      }),
-      R"(
-[forward embeddings]
-- layer_norm_module
-+ layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
-[forward layers.0.attention]
-- linear
-+ transpose
-[forward]
-+ contiguous +360 copy 15x12 bf16 permuted (360 > 360)
-[forward layers.0.attention]
-+ linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
-- linear
-+ linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
-- linear
-+ linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
-- matmul; matmul_copy x2
-+ matmul +300t bmm 6x 5x5x6 nt bf16 (360 360 > 300)
-+ view
-- matmul; matmul_copy
-+ view
-+ matmul +360t bmm 6x 5x6x5 nn bf16 (300 360 > 360)
-- contiguous; view
-+ contiguous +360 copy 30x6 bf16 permuted (360 > 360)
-+ view -360
-[forward layers.0.feed_forward]
-- layer_norm_module
-+ layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60) -360
-+ transpose
-[forward]
-+ contiguous +360 copy 15x12 bf16 permuted (360 > 360) -360
-[forward head]
-- pointwise
-+ pointwise +72 tanh 3x12 bf16 (72 > 72) -72 -360
-[backward]
-- backward_first x34
-+ backward_first x33
-[backward head]
-+ view_backward; view_backward
-[backward layers.0.attention]
-- view_backward_copy; bmm_backward; view_backward
-+ bmm_backward +360t bmm 6x 6x5x5 tn bf16 (360 300 > 360) +360t bmm 6x 5x6x5 nn bf16 (300 360 > 360) -300 -360 -360
-+ view_backward; view_backward
-)");
-}
-
-TEST(BertAttentionStep, TheActivationMayAddTheBias) {
-  EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) { step.model.activation_adds_bias = true; }), R"(
-[forward layers.0.feed_forward]
-- linear
-+ linear +600t mm 15x20x12 nt bf16 (360 480 > 600)
-+ pointwise +600 add 15x20 bf16,bf16->bf16 rows (40 600 > 600) -600
-[backward]
-- backward_first x27
-+ backward_first x28
-[backward layers.0.feed_forward]
-- view_backward; addmm_backward
-+ add_backward +40g sum 15x20 bf16 rows (600 > 40)
-- accumulate_grad
-+ mm_backward +480g mm 20x12x15 tn bf16 (600 360 > 480) +360t mm 15x12x20 nn bf16 (600 480 > 360) -600 -360
-+ view_backward; accumulate_grad
-)");
-}
-
-TEST(BertAttentionStep, ACompiledModelIsGivenAMask) {
-  EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) { step.training.mask_given = true; }), R"(
-[forward]
-+ +150 pointwise 15x5 bf16 (> 150)
-[forward layers.0.attention]
-- attention_fused
-+ attention_fused +360 +120 +16 +8 flash_attention 3x2x5x6 masked bf16 (360 360 360 150 > 360 120)
-[backward]
-- backward_first x27
-+ backward_first x28
-[backward layers.0.attention]
-- attention_fused_backward
-+ attention_fused_backward +360t +360t +360t
-    flash_attention_backward 3x2x5x6 masked bf16 (360 360 360 360 360 120 150 > 360 360 360) -360 -360 -360 -360 -120
-    -360 -8 -16 -150
 )");
 }
 

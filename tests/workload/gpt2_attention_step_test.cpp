@@ -10,6 +10,9 @@ using testing_support::OddStep;
 
 const OddStep kAttentiveGpt2(ModelFamily::gpt2);
 
+// nanoGPT's written-out attention: bmm keeps copies of queries and transposed keys (360 bytes each), scores are scaled,
+// the buffer's corner is compared with zero (5 · 5 = 25 bytes, kept by masked_fill), softmax and dropout keep their
+// results (300, 150). Backward softmax multiplies the gradient by the result in a tensor of its own (SoftMax.cu).
 TEST(Gpt2AttentionStep, EagerAttentionIsMadeOfProductsAndAMaskCutFromABuffer) {
   EXPECT_EQ(kAttentiveGpt2.changed([](OddStep& step) {
     step.attention = AttentionChoice::eager;
@@ -61,6 +64,9 @@ TEST(Gpt2AttentionStep, EagerAttentionIsMadeOfProductsAndAMaskCutFromABuffer) {
 )");
 }
 
+// _scaled_dot_product_attention_math (aten/src/ATen/native/transformers/attention.cpp): 16 bits become fp32 (720
+// bytes); a causal mask is made of ones, tril and masked_fill; queries and keys are each scaled by the root; baddbmm is
+// not used. bmm keeps its copies (720 each), softmax its result (600).
 TEST(Gpt2AttentionStep, MathAttentionIsMadeOfOperationsInFp32) {
   EXPECT_EQ(kAttentiveGpt2.changed([](OddStep& step) { step.attention = AttentionChoice::math; }), R"(
 [forward layers.0.attention]
@@ -109,6 +115,8 @@ TEST(Gpt2AttentionStep, MathAttentionIsMadeOfOperationsInFp32) {
 )");
 }
 
+// cuDNN makes seed and offset (8 bytes each) and one statistic a query (3 · 2 · 5 · 4 = 120). The memory-efficient
+// kernel rounds queries up to 32 (3 · 2 · 32 · 4 = 768), and without dropout keeps no seed.
 TEST(Gpt2AttentionStep, EachFusedBackendHasItsStatistics) {
   EXPECT_EQ(kAttentiveGpt2.changed([](OddStep& step) { step.attention = AttentionChoice::cudnn; }), R"(
 [forward layers.0.attention]
@@ -130,6 +138,8 @@ TEST(Gpt2AttentionStep, EachFusedBackendHasItsStatistics) {
 )");
 }
 
+// Before PyTorch 1.12 softmax and log_softmax kept their input as well as their result, for its type
+// (derivatives.yaml).
 TEST(Gpt2AttentionStep, SoftmaxMayKeepItsInput) {
   EXPECT_EQ(
       kAttentiveGpt2.but([](OddStep& step) { step.attention = AttentionChoice::eager; }).changed([](OddStep& step) {
@@ -305,6 +315,11 @@ per_parameter_unscale x16 +8t cast 1x1 fp32->fp64 (4 > 8) +8t reciprocal 1x1 fp6
 per_parameter_zero_grad x16 -816 -336 -48 -48 -1728 -144 -576 -48 -48 -48 -960 -80 -960 -48 -48 -48
 )";
 
+// Autocast (aten/src/ATen/autocast_mode.cpp) casts inputs, weights and biases of products to fp16; casts of weights
+// stay until the block ends (72, 24, 40 and 24 bytes of biases go then, those of weights with the product's backward
+// pass). softmax reads fp16 and gives fp32 in one kernel; cross_entropy names a type for log_softmax, which stays in
+// fp16, and nll_loss casts. Gradients become fp32 again. GradScaler multiplies the loss and divides gradients in one
+// kernel, and the host reads whether one was infinite (torch/amp/grad_scaler.py).
 TEST(Gpt2AttentionStep, MixedPrecisionCastsOperandsOfProducts) {
   EXPECT_EQ(kAttentiveGpt2
                 .but([](OddStep& step) {

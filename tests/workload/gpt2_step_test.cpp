@@ -99,10 +99,17 @@ accumulate_grad -2 -2
 per_parameter_zero_grad x16 -408 -168 -24 -24 -864 -72 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24
 )";
 
+// nanoGPT's block: a norm keeps input, mean and deviation (15 rows: 60 bytes each), a product its input (15 · 12 · 2 =
+// 360), attention the one tensor of queries, keys and values (1080), its result, statistics (3 · 2 · 5 · 4 = 120) and
+// 16 + 8 bytes; gelu its input (600). Sums keep nothing. addmm's backward pass makes the gradient of the input, of the
+// weight (a transposed product) and sums for the bias. The residual has two gradients: the second is added in place.
+// The head's gradient of the tied table is a view, so that the sum with the embedding's is a new tensor
+// (torch/csrc/autograd/input_buffer.cpp).
 TEST(Gpt2Step, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
   EXPECT_EQ(kGpt2.text(), kGpt2StepListing1);
 }
 
+// native_dropout keeps a byte for each number (180). In attention it is a part of the kernel: the same tensors.
 TEST(Gpt2Step, DropoutKeepsAMaskOfBytes) {
   EXPECT_EQ(kGpt2.changed([](OddStep& step) { step.model.dropout = 0.1; }), R"(
 [forward embeddings]
@@ -143,6 +150,7 @@ TEST(Gpt2Step, DropoutKeepsAMaskOfBytes) {
 )");
 }
 
+// linear without a bias is mm, whose backward pass makes the weight's gradient first (mm in derivatives.yaml).
 TEST(Gpt2Step, WithoutBiasProductsAndNormsHaveFewerOperands) {
   EXPECT_EQ(kGpt2.changed([](OddStep& step) { step.model.bias = false; }), R"(
 [forward layers.0]
@@ -204,6 +212,7 @@ TEST(Gpt2Step, WithoutBiasProductsAndNormsHaveFewerOperands) {
 )");
 }
 
+// The head's gradient needs no sum with the embedding's; one parameter more is cleared.
 TEST(Gpt2Step, AnUntiedHeadHasAGradientOfItsOwn) {
   EXPECT_EQ(kGpt2.changed([](OddStep& step) { step.model.tie_embeddings = false; }), R"(
 [backward head]
@@ -218,6 +227,7 @@ TEST(Gpt2Step, AnUntiedHeadHasAGradientOfItsOwn) {
 )");
 }
 
+// Lengths are a property of the kernel: bytes and operands stay.
 TEST(Gpt2Step, PackedSequencesAreToldToAttention) {
   EXPECT_EQ(kGpt2.changed([](OddStep& step) {
     step.training.packed_lengths = {2, 3};
@@ -234,6 +244,8 @@ TEST(Gpt2Step, PackedSequencesAreToldToAttention) {
 )");
 }
 
+// item() makes the loss fp32 and waits for its copy, behind the step or each micro-batch. A batch that is loaded is
+// copied from memory that may be swapped out: the host waits (3 · 5 · 8 = 120 bytes, tokens and targets).
 TEST(Gpt2Step, TheScriptReadsItsLossAndLoadsItsBatch) {
   EXPECT_EQ(kGpt2.changed([](OddStep& step) { step.training.reads_loss = LossRead::step; }), R"(
 [backward embeddings]
