@@ -11,7 +11,7 @@ using testing_support::OddStep;
 const OddStep kAttentiveBert =
     OddStep(ModelFamily::bert).but([](OddStep& step) { step.model.head = ModelHead::sequence_classification; });
 
-// BertSelfAttention written out (models/bert/modeling_bert.py): bmm keeps copies of queries and of transposed keys (360
+// BertSelfAttention written out (modeling_bert.py): bmm keeps copies of queries and of transposed keys (360
 // bytes each), softmax its result (6 · 5 · 5 · 2 = 300), dropout a byte for each score (150), the second bmm what
 // dropout gave (300) and a copy of values. The projections themselves are kept by nothing and go at the end.
 TEST(BertAttentionStep, EagerAttentionKeepsItsProbabilities) {

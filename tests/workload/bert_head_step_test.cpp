@@ -59,7 +59,7 @@ TEST(BertHeadStep, AMaskedTokenIsFoundByATransformAndTheTokenTable) {
 
 // BertForPreTraining: tanh of the first token's product feeds a classifier of two, all tokens the head of masked words.
 // The last operation forward comes first backward: the loss of pairs, then that of words. What both heads read has two
-// gradients, of which neither may be added to in place: the first token's fills zeros, but its select is a view.
+// gradients; the first that comes is a view of a product's result, so that their sum is a new tensor.
 TEST(BertHeadStep, PretrainingAddsTheLossOfTwoHeads) {
   EXPECT_EQ(kHeadedBert.changed([](OddStep& step) { step.model.head = ModelHead::pretraining; }), R"(
 [forward head]

@@ -8,7 +8,7 @@ namespace {
 
 using testing_support::changes_by_keys;
 
-// Qwen2MoeSparseMoeBlock (models/qwen2_moe/modeling_qwen2_moe.py): a feed-forward part that every token runs (15 rows
+// Qwen2MoeSparseMoeBlock (modeling_qwen2_moe.py): a feed-forward part that every token runs (15 rows
 // of 8: 240 bytes) is added to what the experts gave; sigmoid of a product with one row of 12 weights (24 bytes, 15
 // numbers: 30) multiplies it before. The product keeps both factors, sigmoid its result (listed as tanh, which reads as
 // much).

@@ -244,7 +244,7 @@ constexpr char kComposedInputStepListing9[] = R"(
 
 // BertEmbeddings gathers types from a buffer (1 · 5 · 8 = 40 bytes) and expands them; embedding needs them in rows and
 // copies (120), and so does its backward pass, for the expanded view is kept. EsmEmbeddings
-// (models/esm/modeling_esm.py) zeroes masked tokens, scales by 1 - 0.12 and divides by 1 - the share of masked tokens
+// (modeling_esm.py) zeroes masked tokens, scales by 1 - 0.12 and divides by 1 - the share of masked tokens
 // in fp32 (3 · 4 = 12 bytes), which makes all rows fp32 (720) until they are cast back.
 TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
   EXPECT_EQ(changes_by_keys("type_vocabulary: 3"), kComposedInputStepListing7);

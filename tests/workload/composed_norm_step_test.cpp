@@ -154,7 +154,7 @@ constexpr char kComposedNormStepListing4[] = R"(
 + per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
 )";
 
-// LlamaRMSNorm, GemmaRMSNorm, Olmo2RMSNorm and T5LayerNorm of Transformers (models/*/modeling_*.py) differ in where
+// LlamaRMSNorm, GemmaRMSNorm, Olmo2RMSNorm and T5LayerNorm of Transformers (modeling files) differ in where
 // they cast. pow keeps its input (15 rows of 12 in fp32: 720 bytes), rsqrt its result (15 · 4 = 60), each product of
 // two both; mean and the sum with epsilon keep nothing. Gemma's weight becomes fp32 (12 · 4 = 48) before one is added,
 // T5's norm multiplies the bf16 input itself, so that the rows of embeddings (360) stay. Backward, of derivatives.yaml:
@@ -167,7 +167,7 @@ TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
   EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false"), kComposedNormStepListing4);
 }
 
-// NemotronLayerNorm1P (models/nemotron/modeling_nemotron.py) gives F.layer_norm its weight plus one: a tensor of 12 · 2
+// NemotronLayerNorm1P (modeling_nemotron.py) gives F.layer_norm its weight plus one: a tensor of 12 · 2
 // bytes that the norm's backward pass keeps. The sum's own backward pass hands the gradient on.
 TEST(ComposedNormStep, MeansToo) {
   EXPECT_EQ(changes_by_keys("norm: layer-plus-one", "residual: parallel, final_norm: false"), R"(

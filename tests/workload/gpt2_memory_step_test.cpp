@@ -84,9 +84,9 @@ TEST(Gpt2MemoryStep, ACheckpointedBlockKeepsItsInputAndRunsAgain) {
 )");
 }
 
-// create_selective_checkpoint_contexts (torch/utils/checkpoint.py) with a policy that saves every second product and
-// attention: their results (1080, 600, 360) stay and are not computed again; the host still runs their calls. Without
-// early stop the last product and the sum run too.
+// torchtitan's policy for create_selective_checkpoint_contexts (torch/utils/checkpoint.py) saves what every second
+// product and attention gave: these results (1080, 600, 360 bytes) stay and are not computed again; the host still
+// makes the calls. Without early stop the last product and the sum run again too.
 TEST(Gpt2MemoryStep, ABlockMayKeepWhatEverySecondProductGave) {
   EXPECT_EQ(
       kKeptGpt2

@@ -9,10 +9,10 @@ namespace {
 using testing_support::OddStep;
 
 // fully_shard (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py) on two ranks. Shards of a group are copied
-// into one buffer (on stream 2), gathered (1) and split into parameters (0); a block has 12 parameters of 1184 numbers
-// (2368 bytes), the rest 4 + 4 of which the last norm is gathered with the embeddings. A block is freed behind its
-// forward pass and gathered again backward. Its gradients are copied into one buffer and reduced on stream 3: half of
-// it (1184) stays.
+// into one buffer (on stream 2), gathered (1) and split into parameters (0): a block's twelve are 2368 bytes; tables
+// and last norm, of 17, 7, 12 and 12 rows made even, 432 + 192 + 24 + 24 = 672. A block is freed behind its forward
+// pass and gathered again backward. Its gradients are copied into one buffer and reduced on stream 3: half of it (1184)
+// stays.
 TEST(ShardedStep, ShardsAreGatheredAndReduced) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2).changed([](OddStep& step) {
     step.training.parallel.data = 2;
