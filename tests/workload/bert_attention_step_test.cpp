@@ -11,9 +11,9 @@ using testing_support::OddStep;
 const OddStep kAttentiveBert =
     OddStep(ModelFamily::bert).but([](OddStep& step) { step.model.head = ModelHead::sequence_classification; });
 
-// BertSelfAttention written out (modeling_bert.py): bmm keeps copies of queries and of transposed keys (360
-// bytes each), softmax its result (6 · 5 · 5 · 2 = 300), dropout a byte for each score (150), the second bmm what
-// dropout gave (300) and a copy of values. The projections themselves are kept by nothing and go at the end.
+// BertSelfAttention written out (modeling_bert.py): bmm keeps copies of queries and of transposed keys (360 bytes
+// each), softmax its result (6 · 5 · 5 · 2 = 300), dropout a byte for each score (150), the second bmm what dropout
+// gave (300) and a copy of values. The projections themselves are kept by nothing and go at the end.
 TEST(BertAttentionStep, EagerAttentionKeepsItsProbabilities) {
   EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) {
     step.attention = AttentionChoice::eager;

@@ -123,11 +123,10 @@ per_parameter_zero_grad x25 -408 -168 -72 -24 -24 -288 -24 -288 -24 -288 -24 -28
     -24 -288 -24 -96 -8
 )";
 
-// BertModel with a classifier (modeling_bert.py). Types are gathered from a buffer (5 · 8 = 40 bytes) and
-// copied for three sequences (120), tables of words, types and positions are added. A norm keeps input, mean and
-// deviation (15 · 4 = 60), a product its input (360), flash_attention queries, keys, values, result, statistics (3 · 2
-// · 5 · 4 = 120) and two numbers of its dropout (16, 8). The pooler selects 3 first tokens: backward 15 rows of zeros,
-// three copied.
+// BertModel with a classifier (modeling_bert.py). Types are gathered from a buffer (5 · 8 = 40 bytes) and copied for
+// three sequences (120), tables of words, types and positions are added. A norm keeps input, mean and deviation (15 · 4
+// = 60), a product its input (360), flash_attention queries, keys, values, result, statistics (3 · 2 · 5 · 4 = 120) and
+// two numbers of its dropout (16, 8). The pooler selects 3 first tokens: backward 15 rows of zeros, three copied.
 TEST(BertStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
   EXPECT_EQ(kBert.text(), kBertStepListing1);
 }

@@ -145,9 +145,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
   EXPECT_EQ(changes_by_keys("key_bias: false"), kComposedAttentionStepListing8);
 }
 
-// Qwen3Attention norms each head (modeling_qwen3.py): 30 rows of 6, whose mean and deviation are 30 · 4 =
-// 120 bytes each, before heads and tokens change places, so that nothing is copied. A scale of queries (BartAttention)
-// is an operation on 15 · 12 numbers; attention keeps its result instead of the projection's.
+// Qwen3Attention norms each head (modeling_qwen3.py): 30 rows of 6, whose mean and deviation are 30 · 4 = 120 bytes
+// each, before heads and tokens change places, so that nothing is copied. A scale of queries (BartAttention) is an
+// operation on 15 · 12 numbers; attention keeps its result instead of the projection's.
 TEST(ComposedAttentionStep, QueriesAndKeysAreNormed) {
   EXPECT_EQ(changes_by_keys("query_key_norm: head"), R"(
 [forward layers.0.attention]

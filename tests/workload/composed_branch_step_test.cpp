@@ -87,8 +87,8 @@ TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
   EXPECT_EQ(changes_by_keys("first_norm: false"), kComposedBranchStepListing5);
 }
 
-// GPTJBlock (modeling_gptj.py): one norm feeds attention and the feed-forward part; both results are added
-// to the residual. The norm's result has four gradients, of queries, keys, values and of the feed-forward part.
+// GPTJBlock (modeling_gptj.py): one norm feeds attention and the feed-forward part; both results are added to the
+// residual. The norm's result has four gradients, of queries, keys, values and of the feed-forward part.
 TEST(ComposedBranchStep, PartsMayStandSideBySide) {
   EXPECT_EQ(changes_by_keys("residual: parallel"), R"(
 [forward layers.0]

@@ -1,4 +1,4 @@
-// Classes of sequences, tokens and spans; networks of two towers.
+// Classes of sequences and of images.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
@@ -67,9 +67,9 @@ constexpr char kComposedClassesStepListing3[] = R"(
 + view_backward +360t div 15x12 bf16 strided (72 > 360) -72
 )";
 
-// RobertaClassificationHead (modeling_roberta.py): dropout, a product, tanh, dropout and the classifier
-// on each sequence's first token (3 · 12 · 2 = 72 bytes; masks of 36). tanh keeps its result and dropout a mask. A mean
-// over tokens keeps sizes only: backward it divides the expanded gradient (72 > 360).
+// RobertaClassificationHead (modeling_roberta.py): dropout, a product, tanh, dropout and the classifier on each
+// sequence's first token (3 · 12 · 2 = 72 bytes; masks of 36). tanh keeps its result and dropout a mask. A mean over
+// tokens keeps sizes only: backward it divides the expanded gradient (72 > 360).
 TEST(ComposedClassesStep, PoolersDiffer) {
   EXPECT_EQ(
       changes_by_keys("pooler: dense-tanh", "causal: false, head: sequence-classification, labels: 4, dropout: 0.1"),
@@ -109,9 +109,9 @@ constexpr char kComposedClassesStepListing8[] = R"(
     -24 -192 -8
 )";
 
-// Dinov2ForImageClassification (modeling_dinov2.py) joins the class token with the mean of nine patches:
-// 24 columns. Backward each slice fills 3 · 10 rows of 12 (720 bytes) with zeros and copies its part into them; the two
-// are added (slice_backward in derivatives.yaml).
+// Dinov2ForImageClassification (modeling_dinov2.py) joins the class token with the mean of nine patches: 24 columns.
+// Backward each slice fills 3 · 10 rows of 12 (720 bytes) with zeros and copies its part into them; the two are added
+// (slice_backward in derivatives.yaml).
 TEST(ComposedClassesStep, ClassAndMeanAreJoined) {
   EXPECT_EQ(changes_by_keys("pooler: class-and-mean", kClassTokens, with_class), kComposedClassesStepListing8);
 }

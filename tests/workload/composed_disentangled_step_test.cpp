@@ -58,11 +58,11 @@ linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360) -300
 dropout_off
 )";
 
-// DisentangledSelfAttention (modeling_deberta_v2.py): heads are copied to [sequence · head, token,
-// width]; keys are divided by the scale before the product. Eight rows of distances go through projections of their own
-// (8 · 12 · 2 = 192 bytes) and are repeated for three sequences (576). Each term is a product over eight distances (6 ·
-// 5 · 8 · 2 = 480), of which gather takes one for each pair by clamped indices (5 · 5 · 8 = 200), divided by the scale.
-// The mask is inverted, fills scores with the lowest number, and softmax runs in bf16.
+// DisentangledSelfAttention (modeling_deberta_v2.py): heads are copied to [sequence · head, token, width]; keys are
+// divided by the scale before the product. Eight rows of distances go through projections of their own (8 · 12 · 2 =
+// 192 bytes) and are repeated for three sequences (576). Each term is a product over eight distances (6 · 5 · 8 · 2 =
+// 480), of which gather takes one for each pair by clamped indices (5 · 5 · 8 = 200), divided by the scale. The mask is
+// inverted, fills scores with the lowest number, and softmax runs in bf16.
 TEST(ComposedDisentangledStep, DistancesAreScoredAgainstContents) {
   EXPECT_EQ(under(OddStep(odd_composition("causal: false, positions: disentangled, position_rows: 8, position_terms: "
                                           "[content-to-position, position-to-content]"))

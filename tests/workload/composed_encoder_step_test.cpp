@@ -57,11 +57,11 @@ per_parameter_zero_grad x48 -408 -168 -288 -24 -288 -24 -288 -24 -288 -24 -24 -2
     -24 -24
 )";
 
-// BartAttention between towers (modeling_bart.py): queries are of 3 · 4 rows of the decoder (12 · 12 · 2 =
-// 288 bytes), keys and values of 3 · 5 of the encoder (360); the statistics are 3 · 2 · 4 · 4 = 96. Both projections of
-// the encoder's rows have a gradient of them, which are added. One token table serves head, decoder and encoder: the
-// head's gradient is a view, so that the sum with the decoder's is a new tensor; the encoder's is added to that in
-// place (can_accumulate_inplace in torch/csrc/autograd/input_buffer.cpp).
+// BartAttention between towers (modeling_bart.py): queries are of 3 · 4 rows of the decoder (12 · 12 · 2 = 288 bytes),
+// keys and values of 3 · 5 of the encoder (360); the statistics are 3 · 2 · 4 · 4 = 96. Both projections of the
+// encoder's rows have a gradient of them, which are added. One token table serves head, decoder and encoder: the head's
+// gradient is a view, so that the sum with the decoder's is a new tensor; the encoder's is added to that in place
+// (can_accumulate_inplace in torch/csrc/autograd/input_buffer.cpp).
 TEST(ComposedEncoderStep, ADecoderLooksAtAnEncoder) {
   EXPECT_EQ(
       under(OddStep(odd_composition("cross_attention: true, target_length: 4, encoder: {positions: learned}")).text(),

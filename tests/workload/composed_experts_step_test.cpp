@@ -1,4 +1,4 @@
-// Experts of compositions and their routers.
+// What compositions with experts share among all tokens.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
@@ -8,10 +8,9 @@ namespace {
 
 using testing_support::changes_by_keys;
 
-// Qwen2MoeSparseMoeBlock (modeling_qwen2_moe.py): a feed-forward part that every token runs (15 rows
-// of 8: 240 bytes) is added to what the experts gave; sigmoid of a product with one row of 12 weights (24 bytes, 15
-// numbers: 30) multiplies it before. The product keeps both factors, sigmoid its result (listed as tanh, which reads as
-// much).
+// Qwen2MoeSparseMoeBlock (modeling_qwen2_moe.py): a feed-forward part that every token runs (15 rows of 8: 240 bytes)
+// is added to what the experts gave; sigmoid of a product with one row of 12 weights (24 bytes, 15 numbers: 30)
+// multiplies it before. The product keeps both factors, sigmoid its result (listed as tanh, which reads as much).
 TEST(ComposedExpertsStep, SomePartIsSharedByAllTokens) {
   EXPECT_EQ(changes_by_keys("shared_feed_forward: 8", "experts: 5"), R"(
 [forward layers.0.experts.feed_forward]

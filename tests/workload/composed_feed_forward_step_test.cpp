@@ -8,9 +8,9 @@ namespace {
 
 using testing_support::changes_by_keys;
 
-// LlamaMLP (modeling_llama.py): the activation's result and a second product (15 · 20 · 2 = 600 bytes
-// each) are multiplied, which keeps both. Phi3MLP makes one product of 40 columns (1200) and splits it: gelu reads
-// strided rows, and backward both parts are joined.
+// LlamaMLP (modeling_llama.py): the activation's result and a second product (15 · 20 · 2 = 600 bytes each) are
+// multiplied, which keeps both. Phi3MLP makes one product of 40 columns (1200) and splits it: gelu reads strided rows,
+// and backward both parts are joined.
 TEST(ComposedFeedForwardStep, AGateMultipliesTheInnerRows) {
   EXPECT_EQ(changes_by_keys("feed_forward_kind: gated"), R"(
 [forward layers.0.feed_forward]

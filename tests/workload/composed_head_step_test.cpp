@@ -1,4 +1,4 @@
-// What is on top of compositions: scores of words, classes, spans, pairs.
+// Scores of words on top of compositions.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"

@@ -43,11 +43,10 @@ per_parameter_zero_grad x22 -480 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24
     -96 -8
 )";
 
-// ViTPatchEmbeddings (modeling_vit.py): a convolution of 2 by 2 at steps of two makes 3 · 12 maps of 3 by 3
-// (648 bytes), the bias is added by a kernel of its own. flatten and transpose give a view whose tokens do not lie in
-// rows: native_layer_norm copies it, and a sum with it has its strides (TensorIterator), so that the next norm copies
-// again. Backward the convolution first copies the gradient to the layout of its maps; the bias has 12 sums of 27
-// numbers.
+// ViTPatchEmbeddings (modeling_vit.py): a convolution of 2 by 2 at steps of two makes 3 · 12 maps of 3 by 3 (648
+// bytes), the bias is added by a kernel of its own. flatten and transpose give a view whose tokens do not lie in rows:
+// native_layer_norm copies it, and a sum with it has its strides (TensorIterator), so that the next norm copies again.
+// Backward the convolution first copies the gradient to the layout of its maps; the bias has 12 sums of 27 numbers.
 TEST(ComposedImageStep, PatchesOfAnImageAreRows) {
   EXPECT_EQ(under(OddStep(odd_composition("input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
                                           "image-classification, labels: 4, pooler: mean"))

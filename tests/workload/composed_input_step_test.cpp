@@ -1,4 +1,4 @@
-// What compositions make of tokens, images and spectrograms before their first block.
+// A step of a composition, and what others make of tokens before their first block.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
@@ -196,7 +196,7 @@ constexpr char kComposedInputStepListing4[] = R"(
 // Rows of 8 are projected to 12 and, before the head, back to 8 (OPTDecoder's project_in and project_out): the table
 // has 17 · 8 · 2 = 272 bytes. A scale of embeddings (BartScaledWordEmbedding) is a product with a number, which keeps
 // nothing.
-TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
+TEST(ComposedInputStep, RowsOfTokensAreProjectedAndScaled) {
   EXPECT_EQ(changes_by_keys("embedding_width: 8"), kComposedInputStepListing2);
   EXPECT_EQ(changes_by_keys("embedding_scale: true"), kComposedInputStepListing4);
 }
@@ -243,10 +243,10 @@ constexpr char kComposedInputStepListing9[] = R"(
 )";
 
 // BertEmbeddings gathers types from a buffer (1 · 5 · 8 = 40 bytes) and expands them; embedding needs them in rows and
-// copies (120), and so does its backward pass, for the expanded view is kept. EsmEmbeddings
-// (modeling_esm.py) zeroes masked tokens, scales by 1 - 0.12 and divides by 1 - the share of masked tokens
-// in fp32 (3 · 4 = 12 bytes), which makes all rows fp32 (720) until they are cast back.
-TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
+// copies (120), and so does its backward pass, for the expanded view is kept. EsmEmbeddings (modeling_esm.py) zeroes
+// masked tokens, scales by 1 - 0.12 and divides by 1 - the share of masked tokens in fp32 (3 · 4 = 12 bytes), which
+// makes all rows fp32 (720) until they are cast back.
+TEST(ComposedInputStep, TokensHaveTypesAndAreDropped) {
   EXPECT_EQ(changes_by_keys("type_vocabulary: 3"), kComposedInputStepListing7);
   EXPECT_EQ(changes_by_keys("token_dropout: true"), kComposedInputStepListing9);
 }

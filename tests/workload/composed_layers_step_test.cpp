@@ -1,4 +1,4 @@
-// What layers of compositions may share or leave out.
+// Weights of compositions that lie by inputs.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"

@@ -1,4 +1,4 @@
-// Keys that heads share and masks that attention of compositions is given.
+// Keys that heads share, and what a causal mask needs.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
@@ -65,7 +65,7 @@ constexpr char kComposedMasksStepListing6[] = R"(
 
 // A network that is not causal makes no positions and looks for no documents; one that does not look makes positions
 // only.
-TEST(ComposedMasksStep, MasksAreGiven) {
+TEST(ComposedMasksStep, DocumentsAreLookedForUnderACausalMask) {
   EXPECT_EQ(changes_by_keys("causal: false"), kComposedMasksStepListing5);
   EXPECT_EQ(changes_by_keys("looks_for_documents: false"), kComposedMasksStepListing6);
 }

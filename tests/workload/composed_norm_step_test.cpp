@@ -154,12 +154,11 @@ constexpr char kComposedNormStepListing4[] = R"(
 + per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
 )";
 
-// LlamaRMSNorm, GemmaRMSNorm, Olmo2RMSNorm and T5LayerNorm of Transformers (modeling files) differ in where
-// they cast. pow keeps its input (15 rows of 12 in fp32: 720 bytes), rsqrt its result (15 · 4 = 60), each product of
-// two both; mean and the sum with epsilon keep nothing. Gemma's weight becomes fp32 (12 · 4 = 48) before one is added,
-// T5's norm multiplies the bf16 input itself, so that the rows of embeddings (360) stay. Backward, of derivatives.yaml:
-// rsqrt is -0.5 · grad · result³ (three kernels), pow of two grad · (2 · x¹) (three), mean a division of the expanded
-// gradient.
+// LlamaRMSNorm, GemmaRMSNorm, Olmo2RMSNorm and T5LayerNorm of Transformers (modeling files) differ in where they cast.
+// pow keeps its input (15 rows of 12 in fp32: 720 bytes), rsqrt its result (15 · 4 = 60), each product of two both;
+// mean and the sum with epsilon keep nothing. Gemma's weight becomes fp32 (12 · 4 = 48) before one is added, T5's norm
+// multiplies the bf16 input itself, so that the rows of embeddings (360) stay. Backward, of derivatives.yaml: rsqrt is
+// -0.5 · grad · result³ (three kernels), pow of two grad · (2 · x¹) (three), mean a division of the expanded gradient.
 TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
   EXPECT_EQ(changes_by_keys("norm: rms", "residual: parallel, final_norm: false"), kComposedNormStepListing1);
   EXPECT_EQ(changes_by_keys("norm: rms-plus-one", "residual: parallel, final_norm: false"), kComposedNormStepListing2);
@@ -167,9 +166,9 @@ TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
   EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false"), kComposedNormStepListing4);
 }
 
-// NemotronLayerNorm1P (modeling_nemotron.py) gives F.layer_norm its weight plus one: a tensor of 12 · 2
-// bytes that the norm's backward pass keeps. The sum's own backward pass hands the gradient on.
-TEST(ComposedNormStep, MeansToo) {
+// NemotronLayerNorm1P (modeling_nemotron.py) gives F.layer_norm its weight plus one: a tensor of 12 · 2 bytes that the
+// norm's backward pass keeps. The sum's own backward pass hands the gradient on.
+TEST(ComposedNormStep, AWeightMayBeADistanceFromOne) {
   EXPECT_EQ(changes_by_keys("norm: layer-plus-one", "residual: parallel, final_norm: false"), R"(
 [forward layers.0]
 - layer_norm_module
@@ -188,7 +187,7 @@ TEST(ComposedNormStep, MeansToo) {
 
 // Without a bias native_layer_norm_backward makes the gradients of its input and its weight only; a parameter is
 // missing.
-TEST(ComposedNormStep, WeightsMayBeLeftOut) {
+TEST(ComposedNormStep, BiasesMayBeLeftOut) {
   EXPECT_EQ(changes_by_keys("norm_bias: false", "residual: parallel, final_norm: false"), R"(
 [forward layers.0]
 - layer_norm_module

@@ -1,4 +1,4 @@
-// Positions that compositions turn heads by or add to scores.
+// Positions by which compositions turn heads.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
@@ -57,11 +57,11 @@ constexpr char kComposedPositionsStepListing1[] = R"(
 + view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
 )";
 
-// LlamaRotaryEmbedding (modeling_llama.py): frequencies times positions in fp32 (3 · 5 · 4 = 60 bytes),
-// joined with themselves (120), cosine and sine, each times a scale, cast to bf16 (60 each; kept).
-// apply_rotary_pos_emb: q · cos, rotate_half (the negated second half before the first), times sin, sum; the products
-// keep cos and sin only. Backward each half fills 360 bytes with zeros and copies into them (slice_backward), and all
-// are added; the result lies by heads and is copied for the projection.
+// LlamaRotaryEmbedding (modeling_llama.py): frequencies times positions in fp32 (3 · 5 · 4 = 60 bytes), joined with
+// themselves (120), cosine and sine, each times a scale, cast to bf16 (60 each; kept). apply_rotary_pos_emb: q · cos,
+// rotate_half (the negated second half before the first), times sin, sum; the products keep cos and sin only. Backward
+// each half fills 360 bytes with zeros and copies into them (slice_backward), and all are added; the result lies by
+// heads and is copied for the projection.
 TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
   EXPECT_EQ(changes_by_keys("positions: rotary"), kComposedPositionsStepListing1);
 }

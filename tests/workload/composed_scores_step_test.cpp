@@ -9,11 +9,11 @@ namespace {
 using testing_support::changes_by_keys;
 using testing_support::under;
 
-// eager_attention_forward of Transformers (modeling_llama.py): a product, a scale, the mask (3 · 25 · 2 =
-// 150 bytes), a softmax in fp32 that is cast back, a product. bmm keeps copies of queries and of transposed keys (360
-// each): both are views of [sequence, token, head] that no batch of matrices can have. 6 matrices of 5 by 5 are 300
-// bytes in bf16, 600 in fp32; softmax keeps its result, of which its backward pass first makes the product with the
-// gradient, in a tensor of its own (aten/src/ATen/native/cuda/SoftMax.cu).
+// eager_attention_forward of Transformers (modeling_llama.py): a product, a scale, the mask (3 · 25 · 2 = 150 bytes), a
+// softmax in fp32 that is cast back, a product. bmm keeps copies of queries and of transposed keys (360 each): both are
+// views of [sequence, token, head] that no batch of matrices can have. 6 matrices of 5 by 5 are 300 bytes in bf16, 600
+// in fp32; softmax keeps its result, of which its backward pass first makes the product with the gradient, in a tensor
+// of its own (aten/src/ATen/native/cuda/SoftMax.cu).
 TEST(ComposedScoresStep, ScoresAreProductsAndASoftmax) {
   EXPECT_EQ(under(changes_by_keys("attention_code: written-out"),
                   {"forward layers.0.attention", "backward layers.0.attention"}),
@@ -75,15 +75,14 @@ constexpr char kComposedScoresStepListing3[] = R"(
 )";
 
 // A softmax that is not asked for another type runs in bf16: both casts and the fp32 results are missing.
-TEST(ComposedScoresStep, CodesDiffer) {
+TEST(ComposedScoresStep, SoftmaxMayRunInSixteenBits) {
   EXPECT_EQ(changes_by_keys("softmax_fp32: false", "attention_code: written-out"), kComposedScoresStepListing3);
 }
 
-// Gemma 2 divides scores, takes tanh (which keeps its result) and multiplies (modeling_gemma2.py).
-// Dropout keeps a byte for each score. A scale of queries moves to 15 · 12 numbers. With one key head repeat_kv needs
-// no copy: two heads at a stride of zero are still a view, and the copy is the product's own; backward they are summed
-// (360 > 180).
-TEST(ComposedScoresStep, ScoresHaveSinksAndCaps) {
+// Gemma 2 divides scores, takes tanh (which keeps its result) and multiplies (modeling_gemma2.py). Dropout keeps a byte
+// for each score. A scale of queries moves to 15 · 12 numbers. With one key head repeat_kv needs no copy: two heads at
+// a stride of zero are still a view, and the copy is the product's own; backward they are summed (360 > 180).
+TEST(ComposedScoresStep, ScoresAreCappedDroppedAndScaled) {
   EXPECT_EQ(changes_by_keys("score_cap: 30", "attention_code: written-out"), R"(
 [forward layers.0.attention]
 + pointwise x3 +300t div 30x5 bf16 (300 > 300) +300 tanh 30x5 bf16 (300 > 300) -300 +300t scale 30x5 bf16 (300 > 300)
@@ -140,7 +139,7 @@ TEST(ComposedScoresStep, ScoresHaveSinksAndCaps) {
 }
 
 // Without a mask nothing is added to scores and nothing looks for documents.
-TEST(ComposedScoresStep, AWindowHasAMaskOfItsOwn) {
+TEST(ComposedScoresStep, WithoutAMaskNothingIsAdded) {
   EXPECT_EQ(changes_by_keys("causal: false", "attention_code: written-out"), R"(
 [forward positions]
 - pointwise x2; pointwise x8; pointwise x10

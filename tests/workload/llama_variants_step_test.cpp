@@ -1,4 +1,4 @@
-// What a small llama does otherwise: attention, biases, the code of Transformers, a loss in chunks.
+// What a small llama does otherwise: attention, a tied head, the code of Transformers.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
@@ -93,7 +93,7 @@ constexpr char kLlamaVariantsStepListing3[] = R"(
 )";
 
 // The head's gradient waits (1224t) for that of the embedding; a parameter is missing.
-TEST(LlamaVariantsStep, BiasesAndTies) {
+TEST(LlamaVariantsStep, ATiedHeadAddsToTheGradientOfTheTable) {
   EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.tie_embeddings = true; }), kLlamaVariantsStepListing3);
 }
 

@@ -1,4 +1,4 @@
-// One process with several GPUs: a copy of the network on each, or layers one behind the other.
+// One process with two GPUs: layers one behind the other.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"

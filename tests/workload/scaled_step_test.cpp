@@ -1,4 +1,4 @@
-// Linear layers of a gpt2 in 8-bit floating point, with 2:4 sparse weights, and bits of autocast.
+// Linear layers of a gpt2 in 8-bit floating point and with 2:4 sparse weights.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"

@@ -85,7 +85,7 @@ constexpr char kShardedStepListing1[] = R"(
 )";
 
 // A block that is not freed behind its forward pass is not gathered backward.
-TEST(ShardedStep, GroupsStayWholeOrAreWrappedOtherwise) {
+TEST(ShardedStep, GroupsMayStayWhole) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
                   step.training.parallel.data = 2;

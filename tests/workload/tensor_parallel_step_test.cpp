@@ -1,4 +1,4 @@
-// Layers of networks that are split over ranks by hand.
+// Layers of a gpt2 that are split over ranks by hand.
 #include <gtest/gtest.h>
 
 #include "tests/support/odd_networks.h"
