@@ -131,12 +131,11 @@ constexpr char kComposedAttentionStepListing8[] = R"(
 + per_parameter_zero_grad x18 -408 -288 -24 -288 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
 )";
 
-// One product gives queries, keys and values of 36 columns (15 · 36 · 2 = 1080 bytes). Attention keeps views of it,
-// which go together. Split by columns, three gradients are joined; each head's three parts beside each other
-// (GPTNeoXAttention) are joined by head and copied back to [token, head]; parts taken by select (BloomAttention) each
-// fill 1080 bytes with zeros and are added. Heads copied before attention give a result that lies by heads too, for
-// flash_attention makes its result like its queries: one more copy. Whisper's key projection has no bias: its backward
-// pass makes two products only.
+// One product gives 36 columns (15 · 36 · 2 = 1080 bytes), which attention keeps as views. Split by columns, three
+// gradients are joined; parts of each head (GPTNeoXAttention) are joined by head and copied back to [token, head];
+// parts taken by select (BloomAttention) each fill 1080 bytes with zeros and are added. Heads copied before attention
+// give a result that lies by heads too, for flash_attention makes it like its queries: one more copy. Whisper's key
+// projection has no bias.
 TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
   EXPECT_EQ(changes_by_keys("projection: fused"), kComposedAttentionStepListing1);
   EXPECT_EQ(changes_by_keys("projection: fused-by-head"), kComposedAttentionStepListing2);

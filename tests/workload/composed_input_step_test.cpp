@@ -117,12 +117,11 @@ accumulate_grad -4 -4
 per_parameter_zero_grad x19 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
 )";
 
-// A decoder of Transformers with layer norms. Positions first: arange and a sum; then find_packed_sequence_indices of
-// masking_utils.py looks for documents: one before the first position (3 · 8 = 24 bytes), both joined (3 · 6 · 8 =
-// 144), differences, which are compared with one and summed up, and whether all last sums are zero, which the host
-// reads. A norm keeps input, mean and deviation (15 · 4 = 60 each); each product its input. ForCausalLMLoss makes
-// logits fp32 (15 · 17 · 4 = 1020), pads labels by one (144) and copies those shifted (120). The head's table is that
-// of the tokens: the gradient of the head waits (408t) for that of the embedding.
+// Positions are arange and a sum; find_packed_sequence_indices (masking_utils.py of Transformers) joins one before the
+// first (3 · 8 = 24 bytes) to them (3 · 6 · 8 = 144), compares differences with one and sums up; the host reads whether
+// all last sums are zero. A norm keeps input, mean and deviation (15 · 4 = 60 each), a product its input.
+// ForCausalLMLoss makes logits fp32 (15 · 17 · 4 = 1020), pads labels by one (144) and copies those shifted (120). The
+// tied head's gradient waits for the embedding's.
 TEST(ComposedInputStep, AComposedNetworkRunsItsBlocks) {
   EXPECT_EQ(OddStep(odd_composition()).text(), kComposedInputStepListing1);
 }

@@ -101,10 +101,9 @@ per_parameter_zero_grad x16 -408 -168 -24 -24 -864 -72 -288 -24 -24 -24 -480 -40
 
 // nanoGPT's block: a norm keeps input, mean and deviation (15 rows: 60 bytes each), a product its input (15 · 12 · 2 =
 // 360), attention the one tensor of queries, keys and values (1080), its result, statistics (3 · 2 · 5 · 4 = 120) and
-// 16 + 8 bytes; gelu its input (600). Sums keep nothing. addmm's backward pass makes the gradient of the input, of the
-// weight (a transposed product) and sums for the bias. The residual has two gradients: the second is added in place.
-// The head's gradient of the tied table is a view, so that the sum with the embedding's is a new tensor
-// (torch/csrc/autograd/input_buffer.cpp).
+// 16 + 8 bytes; gelu its input (600); sums nothing. addmm makes gradients of input and weight and sums for the bias.
+// The second gradient of the residual is added in place; the head's of the tied table is a view, so that the sum with
+// the embedding's is a new tensor (torch/csrc/autograd/input_buffer.cpp).
 TEST(Gpt2Step, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
   EXPECT_EQ(kGpt2.text(), kGpt2StepListing1);
 }

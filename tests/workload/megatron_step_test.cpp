@@ -95,12 +95,11 @@ accumulate_grad
 main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
 )";
 
-// ParallelTransformerLayer of Megatron-LM (megatron/legacy/model/transformer.py), rows in order [sequence, batch]: 18
-// rows of 12 in bf16 are 432 bytes. Linear layers multiply, then add a bias (queries, keys and values: 1296) or hand it
-// to the next fused function: bias and gelu keep the product (720), bias, dropout and residual a mask of bytes (216).
-// FlashAttention gets copies by sequence. The backward pass of a linear layer makes gradients of the input, then of the
-// weight, and the engine sums for the bias; a hook adds each to the buffer in fp32 (distributed_data_parallel.py) and
-// frees it.
+// ParallelTransformerLayer (megatron/legacy/model/transformer.py), rows in order [sequence, batch]: 18 rows of 12 in
+// bf16 are 432 bytes. Linear layers multiply, then add a bias (1296) or hand it to the next fused function: bias and
+// gelu keep the product (720), bias, dropout and residual a mask of bytes (216). FlashAttention gets copies by
+// sequence. Backward a linear layer makes gradients of input and weight, the engine sums for the bias; a hook adds each
+// to the fp32 buffer (distributed_data_parallel.py).
 TEST(MegatronStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
   EXPECT_EQ(under(OddStep(ModelFamily::gpt2)
                       .but([](OddStep& step) {
