@@ -120,7 +120,7 @@ TEST(MegatronStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
 // head, width], without copies (3 · 2 matrices of 6 by 6: 432 bytes); 6 keys are too few for the fused kernel, so that
 // masked_fill and softmax run, then dropout with a mask of 216 bytes. The one tensor of queries, keys and values (1296)
 // stays for both products.
-TEST(MegatronStep, EagerAttentionIsOfFusedKernels) {
+TEST(MegatronStep, EagerAttentionIsWrittenOut) {
   EXPECT_EQ(under(OddStep(ModelFamily::gpt2)
                       .but([](OddStep& step) {
                         step.training.parallel.framework = Framework::megatron;
