@@ -1,6 +1,8 @@
 // Each kind of norm of a composition, in a block that has one.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/support/odd_networks.h"
 
 namespace ridgeline {
@@ -9,6 +11,7 @@ namespace {
 using testing_support::OddStep;
 
 using testing_support::changes_by_keys;
+using testing_support::odd_composition;
 
 constexpr char kComposedNormStepListing1[] = R"(
 [forward embeddings]
@@ -47,112 +50,68 @@ constexpr char kComposedNormStepListing1[] = R"(
 )";
 
 constexpr char kComposedNormStepListing2[] = R"(
-[forward embeddings]
-- embedding
-+ embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
 [forward layers.0]
-- layer_norm_module
+- pointwise x6
 + pointwise x8 +720 cast 15x12 bf16->fp32 (360 > 720) +720t pow 15x12 fp32 (720 > 720) +60t
     mean 15x12 fp32 (720 > 60) -720 +60t add 15x1 fp32 (60 > 60) -60 +60 sqrt 15x1 fp32 (60 > 60) -60 +720
     mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720) +48t cast 1x12 bf16->fp32 (24 > 48) +48
     add 1x12 fp32 (48 > 48) -48 +720t mul 15x12 fp32,fp32->fp32 rows (720 48 > 720) +360
     cast 15x12 fp32->bf16 (720 > 360) -720
-- pointwise
-+ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -360
 [backward]
-- backward_first x32
+- backward_first x39
 + backward_first x40
 [backward layers.0]
-- layer_norm_backward; fan_in_add; accumulate_grad
-+ cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
+- pointwise_backward; accumulate_grad
 + pointwise_backward +720t mul 15x12 fp32,fp32->fp32 (720 720 > 720) +720t
     mul 15x12 fp32,fp32->fp32 rows (720 48 > 720) +48t sum 15x12 fp32 rows (720 > 48) -720 -720 -48 -720
 + add_backward
 + cast_backward +24g cast 1x12 fp32->bf16 (48 > 24) -48
-+ pointwise_backward +720t mul 15x12 fp32,fp32->fp32 (720 720 > 720) +720t
-    mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720) +60t sum 15x12 fp32 cols (720 > 60) -720 -720
-+ pointwise_backward +60t pow 15x1 fp32 (60 > 60) +60t scale 15x1 fp32 (60 > 60) +60t
-    mul 15x1 fp32,fp32->fp32 (60 60 > 60) -60 -60 -60 -60
-+ add_backward
-+ pointwise_backward +720t div 15x12 fp32 strided (60 > 720) -60
-+ pointwise_backward +720t copy 1x180 fp32 (720 > 720) +720t scale 15x12 fp32 (720 > 720) +720t
-    mul 15x12 fp32,fp32->fp32 (720 720 > 720) -720 -720 -720 -720
-+ fan_in_add add_ 15x12 fp32,fp32->fp32 (720 720 > 720) -720
-+ cast_backward +360t cast 15x12 fp32->bf16 (720 > 360) -720
-+ fan_in_add +360t add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
-[backward embeddings]
-- per_parameter_zero_grad x15
-+ per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
++ accumulate_grad
 )";
 
 constexpr char kComposedNormStepListing3[] = R"(
-[forward embeddings]
-- embedding
-+ embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
 [forward layers.0]
-- layer_norm_module
+- pointwise x6
 + pointwise x8 +720 cast 15x12 bf16->fp32 (360 > 720) +720t pow 15x12 fp32 (720 > 720) +60t
     mean 15x12 fp32 (720 > 60) -720 +60t add 15x1 fp32 (60 > 60) -60 +60 sqrt 15x1 fp32 (60 > 60) -60 +720
     mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720) +720t mul 15x12 fp32,bf16->fp32 rows (720 24 > 720) +360
     cast 15x12 fp32->bf16 (720 > 360) -720
-- pointwise
-+ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -360
-[backward]
-- backward_first x32
-+ backward_first x39
 [backward layers.0]
-- layer_norm_backward; fan_in_add; accumulate_grad
-+ cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
+- pointwise_backward; accumulate_grad
 + pointwise_backward +720t mul 15x12 fp32,fp32->fp32 (720 720 > 720) +720t
     mul 15x12 fp32,bf16->fp32 rows (720 24 > 720) +48t sum 15x12 fp32 rows (720 > 48) -720
 + cast_backward +24g cast 1x12 fp32->bf16 (48 > 24) -48 -720 -720
-+ pointwise_backward +720t mul 15x12 fp32,fp32->fp32 (720 720 > 720) +720t
-    mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720) +60t sum 15x12 fp32 cols (720 > 60) -720 -720
-+ pointwise_backward +60t pow 15x1 fp32 (60 > 60) +60t scale 15x1 fp32 (60 > 60) +60t
-    mul 15x1 fp32,fp32->fp32 (60 60 > 60) -60 -60 -60 -60
-+ add_backward
-+ pointwise_backward +720t div 15x12 fp32 strided (60 > 720) -60
-+ pointwise_backward +720t copy 1x180 fp32 (720 > 720) +720t scale 15x12 fp32 (720 > 720) +720t
-    mul 15x12 fp32,fp32->fp32 (720 720 > 720) -720 -720 -720 -720
-+ fan_in_add add_ 15x12 fp32,fp32->fp32 (720 720 > 720) -720
-+ cast_backward +360t cast 15x12 fp32->bf16 (720 > 360) -720
-+ fan_in_add +360t add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
-[backward embeddings]
-- per_parameter_zero_grad x15
-+ per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
++ accumulate_grad
 )";
 
 constexpr char kComposedNormStepListing4[] = R"(
+[forward embeddings]
+- embedding
++ embedding +360 embedding 15 of 17x12 bf16 (408 120 > 360)
 [forward layers.0]
-- layer_norm_module
+- pointwise x6
 + pointwise x6 +720 cast 15x12 bf16->fp32 (360 > 720) +720t pow 15x12 fp32 (720 > 720) +60t
     mean 15x12 fp32 (720 > 60) -720 +60t add 15x1 fp32 (60 > 60) -60 +60 sqrt 15x1 fp32 (60 > 60) -60 +720t
     mul 15x12 bf16,fp32->fp32 broadcast (360 60 > 720) +360 cast 15x12 fp32->bf16 (720 > 360) -720 +360
     mul 15x12 bf16,bf16->bf16 rows (24 360 > 360)
-[backward]
-- backward_first x32
-+ backward_first x39
+- pointwise
++ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
 [backward layers.0]
-- layer_norm_backward; fan_in_add; accumulate_grad
-+ pointwise_backward +360t mul 15x12 bf16,bf16->bf16 rows (360 24 > 360) +360t
-    mul 15x12 bf16,bf16->bf16 (360 360 > 360) +24g sum 15x12 bf16 rows (360 > 24) -360 -360 -360
-+ cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
+- pointwise_backward
 + pointwise_backward +720t mul 15x12 fp32,bf16->fp32 (720 360 > 720) +720t
     mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720)
 + cast_backward +360t cast 15x12 fp32->bf16 (720 > 360) -720 +60t sum 15x12 fp32 cols (720 > 60) -720 -720 -360
 + fan_in_add +360t add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
-+ pointwise_backward +60t pow 15x1 fp32 (60 > 60) +60t scale 15x1 fp32 (60 > 60) +60t
-    mul 15x1 fp32,fp32->fp32 (60 60 > 60) -60 -60 -60 -60
-+ add_backward
-+ pointwise_backward +720t div 15x12 fp32 strided (60 > 720) -60
-+ pointwise_backward +720t copy 1x180 fp32 (720 > 720) +720t scale 15x12 fp32 (720 > 720) +720t
-    mul 15x12 fp32,fp32->fp32 (720 720 > 720) -720 -720 -720 -720
-+ cast_backward +360t cast 15x12 fp32->bf16 (720 > 360) -720
+- fan_in_add; fan_in_add
 + fan_in_add add_ 15x12 bf16,bf16->bf16 (360 360 > 360) -360
-[backward embeddings]
-- per_parameter_zero_grad x15
-+ per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
 )";
+
+/// What a norm does otherwise than LlamaRMSNorm.
+std::string beside_rms(const std::string& norm) {
+  return OddStep(odd_composition("norm: rms, residual: parallel, final_norm: false")).changed([&](OddStep& step) {
+    step.model = odd_composition("norm: " + norm + ", residual: parallel, final_norm: false");
+  });
+}
 
 // LlamaRMSNorm, GemmaRMSNorm, Olmo2RMSNorm and T5LayerNorm of Transformers (modeling files) differ in where they cast.
 // pow keeps its input (15 rows of 12 in fp32: 720 bytes), rsqrt its result (15 · 4 = 60), each product of two both;
@@ -161,9 +120,9 @@ constexpr char kComposedNormStepListing4[] = R"(
 // -0.5 · grad · result³ (three kernels), pow of two grad · (2 · x¹) (three), mean a division of the expanded gradient.
 TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
   EXPECT_EQ(changes_by_keys("norm: rms", "residual: parallel, final_norm: false"), kComposedNormStepListing1);
-  EXPECT_EQ(changes_by_keys("norm: rms-plus-one", "residual: parallel, final_norm: false"), kComposedNormStepListing2);
-  EXPECT_EQ(changes_by_keys("norm: rms-cast-last", "residual: parallel, final_norm: false"), kComposedNormStepListing3);
-  EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false"), kComposedNormStepListing4);
+  EXPECT_EQ(beside_rms("rms-plus-one"), kComposedNormStepListing2);
+  EXPECT_EQ(beside_rms("rms-cast-last"), kComposedNormStepListing3);
+  EXPECT_EQ(beside_rms("rms-t5"), kComposedNormStepListing4);
 }
 
 // NemotronLayerNorm1P (modeling_nemotron.py) gives F.layer_norm its weight plus one: a tensor of 12 · 2 bytes that the
