@@ -118,7 +118,8 @@ TEST(PlanAnswer, TheOrderOfTheFirstTwoIsAsSureAsTheirRangesSay) {
       AskedPlan asked(2);
       asked.search.best = {
           asked.way([](const PlanCandidate& c) { return is_way(c, "ddp", 2, 2); }),
-          asked.way([&](const PlanCandidate& c) { return is_way(c, strategy, 2, micro_batch); }),
+          asked.way(
+              [&name = strategy, &size = micro_batch](const PlanCandidate& c) { return is_way(c, name, 2, size); }),
           asked.way([](const PlanCandidate& c) { return c.tensor == 2 && is_way(c, "ddp", 1, 4, "block"); })};
       if (turned) std::swap(asked.search.best[0], asked.search.best[2]);
       const PlanAnswer answer = asked.answer();

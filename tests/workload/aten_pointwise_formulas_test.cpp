@@ -94,18 +94,21 @@ cast_backward +b=60g cast 6x5 fp32->bf16 (dy > b)
 accumulate_grad
 accumulate_grad -a
 )");
-  EXPECT_EQ(
-      f.of([&] { return aten::add(f.eager, aten::transpose(f.eager, x, 0, 1), aten::transpose(f.eager, half, 0, 1)); }),
-      R"(
+  // The younger view's gradient comes first.
+  const auto sum_of_views = [&] {
+    const Tensor turned = aten::transpose(f.eager, x, 0, 1), turned_half = aten::transpose(f.eager, half, 0, 1);
+    return aten::add(f.eager, turned, turned_half);
+  };
+  EXPECT_EQ(f.of(sum_of_views), R"(
 [forward]
 +a=120 add 6x5 fp32,bf16->fp32 (x half > a) +dy=120t
 add_backward
 [backward]
 cast_backward +b=60t cast 6x5 fp32->bf16 (dy > b)
 view_backward
-accumulate_grad +c=120g copy 6x5 fp32 permuted (dy > c)
+accumulate_grad +c=60g copy 6x5 bf16 permuted (b > c) -b
 view_backward
-accumulate_grad +d=60g copy 6x5 bf16 permuted (b > d) -b -dy -a
+accumulate_grad +d=120g copy 6x5 fp32 permuted (dy > d) -dy -a
 )");
   EXPECT_EQ(f.of([&] { return aten::add(f.eager, column, row); }), R"(
 [forward]
