@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
   app.add_option("--class", request.only_class, "only this class of kernels");
   app.add_option("--starts", request.options.starts, "starts of each fit")->check(CLI::Range(1, 1000));
   app.add_flag("!--no-cross-validation", request.options.cross_validate,
-               "leave it out; a table that is written states it")
+               "leave it out; goes with --dry-run, since a table that is written states its errors")
       ->needs(dry_run);
   app.add_option("--root", request.root, "folder with data/, fit/ and tests/ (the source tree)");
   app.add_option("--laws", request.laws, "folder of the tables, if not data/laws of it");

@@ -13,9 +13,9 @@
 namespace ridgeline {
 
 struct AttentionTile {
-  int q{}, k{};
-  int head_dim{};  ///< the kernel is compiled for: the operand's, rounded up
-  int threads{}, registers{}, shared_bytes{};
+  int q = 128, k = 128;
+  int head_dim = 64;  ///< the kernel is compiled for: the operand's, rounded up
+  int threads = 128, registers = 255, shared_bytes = 49152;
 };
 
 /// Throws std::invalid_argument where the backend does not exist for this GPU, type or head dimension.

@@ -103,7 +103,7 @@ class ConvolutionLowering {
     const Frame* frame = nullptr;
     ConvolutionKernel kernel{};
     KernelLaunch launch{};
-    double cold{};  ///< its rank with nothing in the L2: seconds of all launches, weighted
+    double cold = 0;  ///< its rank with nothing in the L2: seconds of all launches, weighted
   };
 
   [[nodiscard]] Access read(int operand, const ImageTensor& tensor) const {

@@ -26,7 +26,7 @@ double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / s
 
 std::optional<TransformedConvolution> transformed_convolution(const ConvolutionProblem& p, const Gpu& gpu) {
   if (p.stride != 1 || p.kernel != 3 || p.type != DType::fp32) return std::nullopt;
-  std::int64_t batch{}, m{}, n = p.channels, k{};
+  std::int64_t batch = 1, m = 1, n = p.channels, k = 1;
   TransformedConvolution form;
   const std::int64_t pixels = p.size * p.size, outputs = p.out_size * p.out_size;
   if (p.role == Gathering::Role::weight_gradient && std::min(p.channels, p.filters) >= kFewestChannels) {

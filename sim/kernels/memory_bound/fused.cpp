@@ -17,7 +17,7 @@ constexpr std::int64_t kManyElements = 1 << 20, kRowsOfBlock = 16;
 struct BlockChoice {
   MemoryBoundKernel kernel;
   Geometry geometry;
-  double iterations{};
+  double iterations = 1.0;
 };
 
 /// A kernel with as much arithmetic makes random numbers: they take registers, so that fewer warps fit.

@@ -12,8 +12,8 @@ namespace ridgeline {
 namespace {
 
 struct Plan {
-  std::int64_t outputs_per_thread = 1, width{}, height{};  ///< threads of a block along x and y
-  std::int64_t grid_x{}, grid_y = 1, values_per_thread{};
+  std::int64_t outputs_per_thread = 1, width = 1, height = 1;  ///< threads of a block along x and y
+  std::int64_t grid_x = 1, grid_y = 1, values_per_thread = 1;
   bool across_y = false;  ///< threads of different y add into one output
 };
 

@@ -14,13 +14,13 @@ constexpr std::int64_t kBitonicMost = 32, kBlockMost = 4096;
 
 /// A kernel whose blocks each work on rows of their own, in registers and shared memory.
 struct BlockSort {
-  MemoryBoundKernel kernel;
+  MemoryBoundKernel kernel = MemoryBoundKernel::sort_block;
   std::string_view name;
-  std::int64_t blocks;
-  int threads;
-  std::int64_t shared;
-  double work;    ///< of a thread, in keys and steps
-  double passes;  ///< of a block, one after the other
+  std::int64_t blocks = 1;
+  int threads = 32;
+  std::int64_t shared = 0;
+  double work = 1.0;    ///< of a thread, in keys and steps
+  double passes = 1.0;  ///< of a block, one after the other
 };
 
 KernelLaunch block_launch(const BlockSort& sort, double read_bytes, double written_bytes) {

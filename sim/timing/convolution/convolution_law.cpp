@@ -44,8 +44,8 @@ double convolution_rate(const GemmWork& work, const Gpu& gpu) {
 }
 
 struct Tiling {
-  double tiles{}, steps{};
-  double a_channels{}, b_channels{}, out_channels{};  ///< contiguous values of an operand's pixel
+  double tiles = 1, steps = 1;
+  double a_channels = 1, b_channels = 1, out_channels = 1;  ///< contiguous values of an operand's pixel
 };
 
 Tiling tiling_of(const GemmWork& work) {

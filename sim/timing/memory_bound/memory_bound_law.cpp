@@ -157,10 +157,10 @@ class Law {
 
   /// Seconds by what takes them.
   struct Parts {
-    double start{};  ///< of the first block to its first pass, and the serial end; without kernel_fixed
-    double dram{}, l2{}, issue{}, chain{}, dispatch{};
-    double together{};  ///< of all but the start
-    double clocked{};
+    double start = 0;  ///< of the first block to its first pass, and the serial end; without kernel_fixed
+    double dram = 0, l2 = 0, issue = 0, chain = 0, dispatch = 0;
+    double together = 0;  ///< of all but the start
+    double clocked = 0;
   };
   [[nodiscard]] Parts parts() const {
     const AchievedBandwidth achieved = achieved_bandwidth(gpu_);
