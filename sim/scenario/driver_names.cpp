@@ -17,13 +17,17 @@ struct DriverName {
 };
 
 /// More particular names first.
-constexpr std::array<DriverName, 25> kDriverNames{{{"h200", "nvidia-h200-sxm-141gb", 141},
+constexpr std::array<DriverName, 29> kDriverNames{{{"h200", "nvidia-h200-sxm-141gb", 141},
                                                    {"gh200", "nvidia-gh200-96gb", 96},
                                                    {"h100 pcie", "nvidia-h100-pcie-80gb", 80},
                                                    {"h100 nvl", "nvidia-h100-pcie-80gb", 94},
                                                    {"h100", "nvidia-h100-sxm5-80gb", 80},
                                                    {"h800", "nvidia-h100-sxm5-80gb", 80},
+                                                   {"gb200", "nvidia-gb200", 186},
                                                    {"b200", "nvidia-b200", 180},
+                                                   {"b300", "nvidia-b300", 288},
+                                                   {"h20 3e", "nvidia-h20-3e", 141},
+                                                   {"h20", "nvidia-h20-3e", 141},
                                                    {"a100 pcie 80gb", "nvidia-a100-pcie-80gb", 80},
                                                    {"a100 80gb pcie", "nvidia-a100-pcie-80gb", 80},
                                                    {"a100 pcie", "nvidia-a100-pcie-40gb", 40},

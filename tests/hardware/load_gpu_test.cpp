@@ -36,7 +36,10 @@ TEST(LoadGpu, all_descriptions_load_with_and_without_their_measured_section) {
                                           "nvidia-rtx-4090",
                                           "nvidia-l40s",
                                           "nvidia-gh200-96gb",
-                                          "nvidia-b200"};
+                                          "nvidia-b200",
+                                          "nvidia-b300",
+                                          "nvidia-gb200",
+                                          "nvidia-h20-3e"};
   EXPECT_THAT(hardware_names(), ::testing::IsSupersetOf(expected));
   for (const std::string& name : hardware_names()) {
     EXPECT_EQ(load_gpu(name).name, name);
