@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "sim/answer/full_prediction.h"
+#include "sim/app/output_files.h"
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
 #include "sim/app/version.h"
 #include "sim/config/config_error.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
-#include "sim/output/write_file.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/prediction_text.h"
@@ -61,7 +62,7 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
   if (predictions.empty()) throw UserError(cannot_run.front());
   if (options.format == "json") {
     print("{}\n", all.dump(2));
-    for (const std::string& line : cannot_run) fmt::print(stderr, "{}\n", without_controls(line));
+    for (const std::string& line : cannot_run) print_message("{}\n", line);
   } else {
     print_report(prediction_table(shown, predictions));
     if (!cannot_run.empty()) print("\n");
@@ -78,14 +79,12 @@ void AnswerOptions::add_to(CLI::App& command) {
   command.add_option("--engine", engine, "roofline (datasheet ceilings only), analytic or simulate");
   command.add_option("--format", format, "text or json")->check(CLI::IsMember({"text", "json"}));
   auto* every = command.add_flag("--on-every-gpu", every_gpu, "one line for each description in hw/");
-  command
-      .add_option("--op-trace", op_trace,
-                  "write the run's operations and allocations to this file (JSON Lines; .gz compresses)")
+  add_output_option(command, "--op-trace", op_trace,
+                    "write the run's operations and allocations to this file (JSON Lines; .gz compresses)")
       ->excludes(every);
-  command
-      .add_option("--timeline", timeline,
-                  "write the step to this file as a Chrome trace (for Perfetto and HolisticTraceAnalysis; .gz "
-                  "compresses)")
+  add_output_option(command, "--timeline", timeline,
+                    "write the step to this file as a Chrome trace (for Perfetto and HolisticTraceAnalysis; .gz "
+                    "compresses)")
       ->excludes(every);
   command.add_flag("--memory-report", memory_report, "who holds the memory, over the step and at its peak")
       ->excludes(every);
@@ -94,11 +93,11 @@ void AnswerOptions::add_to(CLI::App& command) {
                   "time and memory by part of the network, down to so many levels (1: embeddings, layers, head)")
       ->check(CLI::Range(1, 64))
       ->excludes(every);
-  command
-      .add_option("--memory-snapshot", memory_snapshot,
-                  "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
+  add_output_option(command, "--memory-snapshot", memory_snapshot,
+                    "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
       ->excludes(every);
-  command.add_option("--html", html, "write one self-contained page with pictures to this file")->excludes(every);
+  add_output_option(command, "--html", html, "write one self-contained page with pictures to this file")
+      ->excludes(every);
   command.add_flag("--no-advice", no_advice, "do not try changes");
   command.add_flag("--check", check, "exit code 3 where the step does not fit its device");
   command.add_flag("--sensitivity", sensitivity, "what 10 % more of each resource would give");
@@ -145,9 +144,8 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   std::vector<std::string> texts;
   for (auto& [path, text] : files) texts.push_back(text.get());
   for (std::size_t i = 0; i < files.size(); ++i) {
-    write_file(files[i].first, texts[i]);
-    fmt::print(stderr, "wrote {} ({})\n", without_controls(files[i].first),
-               to_string(Bytes{static_cast<double>(texts[i].size())}));
+    write_answer(files[i].first, texts[i]);
+    print_message("wrote {} ({})\n", files[i].first, to_string(Bytes{static_cast<double>(texts[i].size())}));
   }
   if (options.format == "json") print_text(shown);
   else print_report(shown);

@@ -9,6 +9,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/input/lines.h"
 #include "sim/network/load_cluster.h"
+#include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/text/collective_lines.h"
 #include "sim/units/user_error.h"
@@ -49,7 +50,7 @@ void run(const CollectivesOptions& options, Outcome& outcome) {
     if (!answer.text.empty()) print("{}\n", answer.text);
     if (answer.mistake.empty()) return;
     outcome.exit_code = 2;
-    if (table) fmt::print(stderr, "ridgeline: {}:{}: {}\n", name, number, without_controls(answer.mistake));
+    if (table) print_message("ridgeline: {}:{}: {}\n", name, number, answer.mistake);
   };
   if (piped) for_each_line(std::cin, name, predict);
   else for_each_line(name, predict);

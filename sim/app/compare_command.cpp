@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/app/output_files.h"
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
@@ -128,7 +129,7 @@ void add_compare_command(CLI::App& program, Outcome&) {
   options->scenario.add_flags_to(*command);
   command->add_option("--engine", options->engine, "roofline, analytic or simulate");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  command->add_option("--html", options->html, "write one self-contained page with pictures to this file");
+  add_output_option(*command, "--html", options->html, "write one self-contained page with pictures to this file");
   command->callback([options] { run(*options); });
 }
 

@@ -5,6 +5,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/hardware_overrides.h"
+#include "sim/app/output_files.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/input/lines.h"
@@ -53,8 +54,8 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--engine", options->engine, "roofline, analytic or simulate");
-  command->add_option(
-      "--timeline", options->timeline,
+  add_output_option(
+      *command, "--timeline", options->timeline,
       "with --engine simulate: writes occupancy, L2 hit rate and DRAM bandwidth over the (last) case as a "
       "Chrome trace; .gz compresses");
   command->add_option("--format", options->format, "json, or text: tables under the names of Nsight Compute")

@@ -14,13 +14,16 @@
 #include "sim/app/command_line.h"
 #include "sim/app/commands.h"
 #include "sim/app/help_text.h"
+#include "sim/app/output_files.h"
 #include "sim/app/stop_signal.h"
 #include "sim/app/version.h"
 #include "sim/config/meant_name.h"
 #include "sim/output/output_error.h"
+#include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
 #include "sim/units/nearest_name.h"
+#include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 
 namespace {
@@ -91,6 +94,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_schema_command(program, outcome);
   add_serve_command(program, outcome);
   add_document_commands(program);
+  program.parse_complete_callback([&program] { check_output_files(program); });
   program.footer(kExitCodes);
   for (CLI::App* command : program.get_subcommands({})) command->footer(kExitCodes);
 }
@@ -122,7 +126,9 @@ void keep_freed_memory() {
 
 int main(int argc, char** argv) {
   using namespace ridgeline;
+  hold_standard_descriptors();
   keep_freed_memory();
+  remember_read_files();
   CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.",
                    "ridgeline"};
   app::Outcome outcome;
@@ -135,19 +141,19 @@ int main(int argc, char** argv) {
     finish_output();
     return exit_code;
   } catch (const CLI::ExtrasError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", without_controls(unknown_option(program, e)));
+    print_message("ridgeline: {}\n", unknown_option(program, e));
     return 2;
   } catch (const CLI::ParseError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
+    print_message("ridgeline: {}\n", e.what());
     return 2;
   } catch (const UserError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
+    print_message("ridgeline: {}\n", e.what());
     return app::exit_code_of(e);
   } catch (const OutputError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
+    print_message("ridgeline: {}\n", e.what());
     return 1;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "ridgeline: this is our bug, please report it: {}\n", without_controls(e.what()));
+    print_message("ridgeline: this is our bug, please report it: {}\n", e.what());
     return 1;
   }
 }

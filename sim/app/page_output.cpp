@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/command_line.h"
+#include "sim/app/output_files.h"
 #include "sim/app/version.h"
-#include "sim/output/write_file.h"
 #include "sim/report/page/page.h"
 
 namespace ridgeline::app {
@@ -18,7 +18,7 @@ std::string page_text(const std::string& title, nlohmann::ordered_json parts, co
 
 void write_page(const std::string& path, const std::string& title, nlohmann::ordered_json parts,
                 const nlohmann::ordered_json& more) {
-  write_file(path, page_text(title, std::move(parts), more));
+  write_answer(path, page_text(title, std::move(parts), more));
 }
 
 }  // namespace ridgeline::app

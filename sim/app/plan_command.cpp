@@ -13,6 +13,7 @@
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
 #include "sim/app/stop_signal.h"
+#include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/plan_report.h"
 #include "sim/study/plan/plan_question.h"
@@ -36,7 +37,7 @@ class PlanProgress {
  public:
   PlanProgress() : shown_(::isatty(STDERR_FILENO) == 1) {}
   ~PlanProgress() {
-    if (said_) fmt::print(stderr, "\r{:60}\r", "");
+    if (said_) print_message_as_it_is(fmt::format("\r{:60}\r", ""));
   }
   PlanProgress(const PlanProgress&) = delete;
   PlanProgress& operator=(const PlanProgress&) = delete;
@@ -45,8 +46,7 @@ class PlanProgress {
     if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     said_ = true;
-    fmt::print(stderr, "\r{} ways predicted, {} may still be answers   ", predicted, open);
-    std::fflush(stderr);
+    print_message_as_it_is(fmt::format("\r{} ways predicted, {} may still be answers   ", predicted, open));
   }
 
  private:
@@ -62,8 +62,7 @@ void lead_plan(const PlanOptions& options, const PlanQuestion& question, Session
     PlanProgress progress;
     PlanSearchOptions how{.threads = options.threads, .stop = &stop_planning};
     if (file) how.known = file->known();
-    if (!how.known.empty())
-      fmt::print(stderr, "{}: {} ways are there already\n", without_controls(file->path()), how.known.size());
+    if (!how.known.empty()) print_message("{}: {} ways are there already\n", file->path(), how.known.size());
     how.on_points = [&](std::span<const SweepPoint> done) {
       if (file) file->append(done);
     };
@@ -119,7 +118,7 @@ void run(const PlanOptions& options) {
     else help_search(*question, session, ranks, {.threads = options.threads, .stop = &stop_planning});
   } catch (const std::exception& error) {
     if (ranks.count() == 1) throw;
-    if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", without_controls(error.what()));
+    if (ranks.rank() == 0) print_message("ridgeline: {}\n", error.what());
     file.reset();  // leaving destroys nothing
     ranks.leave(exit_code_of(error));
   }

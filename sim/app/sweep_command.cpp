@@ -10,9 +10,11 @@
 #include <optional>
 
 #include "sim/app/commands.h"
+#include "sim/app/output_files.h"
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
 #include "sim/app/stop_signal.h"
+#include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/sweep_report.h"
 #include "sim/study/sweep/points_file.h"
@@ -34,7 +36,7 @@ class Progress {
  public:
   explicit Progress(std::size_t total) : total_(total), shown_(::isatty(STDERR_FILENO) == 1) {}
   ~Progress() {
-    if (shown_ && done_ > 0) fmt::print(stderr, "\r{:60}\r", "");
+    if (shown_ && done_ > 0) print_message_as_it_is(fmt::format("\r{:60}\r", ""));
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -46,8 +48,7 @@ class Progress {
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const double left = seconds / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-    fmt::print(stderr, "\r{} of {} points, about {:.0f} s left   ", done_, total_, left);
-    std::fflush(stderr);
+    print_message_as_it_is(fmt::format("\r{} of {} points, about {:.0f} s left   ", done_, total_, left));
   }
 
  private:
@@ -88,8 +89,7 @@ void lead(const SweepOptions& options, const Sweep& sweep, Ranks& ranks, std::op
   std::vector<SweepPoint> points = file ? file->known() : std::vector<SweepPoint>{};
   const std::vector<std::uint64_t> todo = still_to_do(sweep, points);
   if (file && !points.empty())
-    fmt::print(stderr, "{}: {} points are there already, {} to go\n", without_controls(file->path()), points.size(),
-               todo.size());
+    print_message("{}: {} points are there already, {} to go\n", file->path(), points.size(), todo.size());
   {
     Progress progress(todo.size());
     const std::vector<SweepPoint> found =
@@ -139,7 +139,7 @@ void run(const SweepOptions& options) {
     else ranks.run(*sweep, {}, {options.threads, &stop_requested, {}});
   } catch (const std::exception& error) {
     if (ranks.count() == 1) throw;
-    if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", without_controls(error.what()));
+    if (ranks.rank() == 0) print_message("ridgeline: {}\n", error.what());
     file.reset();  // leaving destroys nothing
     ranks.leave(exit_code_of(error));
   }
@@ -151,13 +151,13 @@ void add_sweep_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<SweepOptions>();
   auto* command = program.add_subcommand("sweep", "a grid or sample over any keys, and the best of its points");
   command->add_option("sweep", options->file, "sweep file (YAML)")->required();
-  command->add_option("--points", options->points_file,
-                      "keep finished points in this file (an SQLite database) and go on from it");
+  add_output_option(*command, "--points", options->points_file,
+                    "keep finished points in this file (an SQLite database) and go on from it");
   command->add_option("--threads", options->threads, "of this process; all cores if not given")
       ->check(CLI::Range(1, 1024));
   command->add_option("--rows", options->rows, "of the table, at most")->check(CLI::Range(1, 1'000'000));
   command->add_option("--format", options->format, "text, csv or json")->check(CLI::IsMember({"text", "csv", "json"}));
-  command->add_option("--html", options->html, "write one self-contained page with pictures to this file");
+  add_output_option(*command, "--html", options->html, "write one self-contained page with pictures to this file");
   command->callback([options] { run(*options); });
 }
 

@@ -15,6 +15,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/units/utf8.h"
+
 namespace ridgeline::config {
 namespace {
 
@@ -160,22 +162,24 @@ class TreeBuilder final : public YAML::EventHandler {
   std::size_t nodes_ = 0;
 };
 
-/// Control characters mean a binary file or a damaged one; yaml-cpp's own words for them help nobody.
+/// Control characters and bytes that are no UTF-8 mean a binary, damaged or differently encoded file; yaml-cpp's own
+/// words for them help nobody.
 void check_text(std::string_view text, const std::shared_ptr<const std::string>& name) {
-  int line = 1, column = 1;
-  for (const char c : text) {
+  const auto is_control = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte == '\n') {
-      ++line;
-      column = 1;
-      continue;
-    }
-    if ((byte < 0x20 && byte != '\t' && byte != '\r') || byte == 0x7f || byte >= 0xf8) {
-      throw ConfigError({name, line, column}, "",
-                        fmt::format("byte 0x{:02x} does not belong in a YAML text; is this a binary file?", byte));
-    }
-    ++column;
-  }
+    return (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n') || byte == 0x7f;
+  };
+  const auto control = static_cast<std::size_t>(std::find_if(text.begin(), text.end(), is_control) - text.begin());
+  const std::size_t wrong = std::min(control, first_not_utf8(text));
+  if (wrong >= text.size()) return;
+  const std::string_view before = text.substr(0, wrong);
+  const auto line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
+  const auto column = static_cast<int>(wrong - (before.rfind('\n') + 1)) + 1;  // npos + 1 is the first line's begin
+  const auto byte = static_cast<unsigned char>(text[wrong]);
+  throw ConfigError({name, line, column}, "",
+                    byte >= 0x80
+                        ? fmt::format("byte 0x{:02x} is no UTF-8; save the file as UTF-8", byte)
+                        : fmt::format("byte 0x{:02x} does not belong in a YAML text; is this a binary file?", byte));
 }
 
 std::string reason(const YAML::Exception& error, std::string_view text) {

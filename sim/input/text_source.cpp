@@ -112,7 +112,10 @@ const std::string& TextSource::damage() const { return state_->damage; }
 std::string read_text(const std::string& path) {
   TextSource source(path);
   std::string text;
-  while (source.read(text)) {}
+  while (source.read(text))
+    if (text.size() > kMostText)
+      throw UserError(
+          fmt::format("{}: more than {} MiB of text, the most that is read as a whole", path, kMostText >> 20));
   if (!source.damage().empty()) throw UserError(fmt::format("{}: {}", path, source.damage()));
   return text;
 }

@@ -41,8 +41,10 @@ class TextSource {
   std::unique_ptr<State> state_;
 };
 
-/// The whole text; throws UserError for what TextSource refuses and for damaged data, saying after how many bytes of
-/// text.
+inline constexpr std::size_t kMostText = std::size_t{512} << 20;  ///< bytes of a file that is held as a whole
+
+/// The whole text; throws UserError for what TextSource refuses, for more than kMostText (also of a device or stream
+/// that never ends) and for damaged data, saying after how many bytes of text.
 std::string read_text(const std::string& path);
 
 }  // namespace ridgeline

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "sim/output/output_error.h"
+#include "sim/units/utf8.h"
 
 namespace ridgeline {
 namespace {
@@ -20,9 +21,15 @@ namespace {
 std::string without_controls(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
-  for (const char c : text) {
+  const std::string characters = as_utf8(text);
+  for (std::size_t i = 0; i < characters.size(); ++i) {
+    const char c = characters[i];
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
+    // The controls of ISO 6429 beyond ASCII, U+0080 to U+009F, are 0xc2 and a byte below 0xa0: U+009B is ESC [.
+    const bool beyond_ascii = byte == 0xc2 && static_cast<unsigned char>(characters[i + 1]) < 0xa0;
+    if (beyond_ascii) {
+      shown += fmt::format("<U+{:04X}>", static_cast<unsigned char>(characters[++i]));
+    } else if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
       shown += '^';
       shown += static_cast<char>(byte ^ 0x40);
     } else {

@@ -10,7 +10,8 @@
 namespace ridgeline {
 
 /// `text` as a terminal may show it: a title or a name from somebody's file must not move the cursor or change colours.
-/// Control characters but the end of a line and the tabulator become ^[, ^G, ...
+/// Control characters but the end of a line and the tabulator become ^[, ^G, <U+009B>, ...; bytes that are no UTF-8
+/// become U+FFFD.
 std::string without_controls(std::string_view text);
 
 /// Prints it without controls. Throws OutputError when standard output does not take it.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,18 +95,39 @@ void write_through(const std::string& path, const std::string& text) {
   if (error != 0) fail(path, error);
 }
 
-/// A new, empty file in the folder of `target`; its descriptor, or -1 with errno set.
+constexpr std::string_view kUnfinished = ".ridgeline-";  // a file that is being written is locked (flock)
+
+/// Removes from the folder of `target` unfinished files that nobody writes any more: their process was killed.
+void remove_unfinished(const fs::path& target) {
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (!entry.path().filename().string().starts_with(kUnfinished)) continue;
+    const Descriptor file(::open(entry.path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat state {};
+    if (file.number() < 0 || ::fstat(file.number(), &state) != 0 || !S_ISREG(state.st_mode)) continue;
+    if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
+  }
+}
+
+/// A new, empty, locked file in the folder of `target`; its descriptor, or -1 with errno set.
 int open_beside(const fs::path& target, std::string& name) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    name = (target.parent_path() / fmt::format(".ridgeline-{}-{}", ::getpid(), attempt)).string();
+    name = (target.parent_path() / fmt::format("{}{}-{}", kUnfinished, ::getpid(), attempt)).string();
     const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (number >= 0 || errno != EEXIST) return number;
+    if (number < 0 && errno != EEXIST) return number;
+    if (number < 0) continue;
+    // Another process may have taken the file for an unfinished one before the lock: then its name is gone.
+    struct stat state {};
+    if (::flock(number, LOCK_EX) != 0 || ::fstat(number, &state) != 0 || state.st_nlink > 0) return number;
+    ::close(number);
   }
   return -1;  // all names are taken, as errno says
 }
 
 /// `before`: what the target is now, where it is anything.
 void write_beside(const std::string& path, const fs::path& target, const std::string& text, const struct stat* before) {
+  remove_unfinished(target);
   std::string name;
   Descriptor file(open_beside(target, name));
   if (file.number() < 0) {
@@ -128,16 +150,6 @@ void write_beside(const std::string& path, const fs::path& target, const std::st
   fail(path, error);
 }
 
-/// Where links lead, though there is nothing yet.
-fs::path end_of_links(fs::path path) {
-  std::error_code error;
-  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
-    const fs::path next = fs::read_symlink(path, error);
-    path = next.is_absolute() ? next : path.parent_path() / next;
-  }
-  return path;
-}
-
 std::string compressed(const std::string& text) {
   namespace io = boost::iostreams;
   std::string result;
@@ -154,7 +166,7 @@ void write_bytes(const std::string& path, const std::string& bytes) {
   struct stat now {};
   if (::stat(path.c_str(), &now) != 0) {
     if (errno != ENOENT) fail(path, errno);
-    return write_beside(path, end_of_links(path), bytes, nullptr);  // a link to nothing: the file appears there
+    return write_beside(path, written_file(path), bytes, nullptr);  // a link to nothing: the file appears there
   }
   if (S_ISDIR(now.st_mode)) fail(path, EISDIR);
   if (!S_ISREG(now.st_mode) || now.st_nlink > 1) return write_through(path, bytes);
@@ -166,6 +178,16 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 }
 
 }  // namespace
+
+fs::path written_file(const fs::path& path_or_link) {
+  fs::path path = path_or_link;
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
+    const fs::path next = fs::read_symlink(path, error);
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  return path;
+}
 
 void write_file(const std::string& path, const std::string& text) {
   if (path.empty()) throw UserError("a file to write needs a name");

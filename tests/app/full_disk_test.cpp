@@ -47,6 +47,66 @@ TEST(FullDisk, EveryFileThatPredictWritesEndsWithExitCodeOneAndAMessage) {
   }
 }
 
+// What is said beside an answer is not part of it.
+TEST(FullDisk, AStandardErrorThatTakesNothingChangesNoAnswer) {
+  const std::string timeline = temporary_path("timeline.json");
+  const auto contents = [&] {
+    std::ifstream file(timeline);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const ProgramRun usual = run_program(kSmall + "--timeline " + timeline);
+  const std::string written = contents();
+  ASSERT_GT(written.size(), 1000u);
+  for (const char* error : {"2>/dev/full", "2>&-"}) {
+    std::filesystem::remove(timeline);
+    const ProgramRun run = run_program(kSmall + "--timeline " + timeline + " " + error);
+    EXPECT_EQ(run.exit_code, 0) << error;
+    EXPECT_EQ(run.out, usual.out) << error;
+    EXPECT_EQ(contents(), written) << error;
+    EXPECT_EQ(run_program(std::string("predict missing.yaml ") + error).exit_code, 2) << error;
+  }
+  std::filesystem::remove(timeline);
+}
+
+TEST(OutputFiles, HaveAName) {
+  for (const char* option : {"--timeline", "--html", "--memory-snapshot", "--op-trace"}) {
+    const ProgramRun run = run_program(kSmall + option + " ''");
+    EXPECT_EQ(run.exit_code, 2) << option;
+    EXPECT_THAT(run.err, HasSubstr(std::string(option) + ": a file to write needs a name")) << option;
+  }
+  for (const char* command : {"sweep scenarios/sweeps/batch.yaml --points ''", "compare a b --html ''",
+                              "calibrate probe.json --hardware nvidia-t4 --output ''",
+                              "refit --kernels k.jsonl --hardware nvidia-t4 --output ''",
+                              "kernels --hardware nvidia-t4 --timeline '' k.jsonl"}) {
+    const ProgramRun run = run_program(command);
+    EXPECT_EQ(run.exit_code, 2) << command;
+    EXPECT_THAT(run.err, HasSubstr("a file to write needs a name")) << command;
+  }
+}
+
+TEST(OutputFiles, AreNeverTwoOfOneNameNorAnInput) {
+  const std::string file = temporary_path("both.json"), link = temporary_path("link.json"),
+                    scenario = temporary_path("scenario.yaml"), recorded = temporary_path("recorded.jsonl");
+  std::filesystem::create_symlink(file, link);
+  const ProgramRun twice = run_program(kSmall + "--timeline " + file + " --html " + link);
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--timeline and --html both write"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  ASSERT_EQ(run_program(kSmall + "--op-trace " + recorded).exit_code, 0);
+  std::ofstream(scenario) << "hardware: nvidia-h200-sxm-141gb\ntrace: " << recorded << "\n";
+  const auto size = std::filesystem::file_size(recorded);
+  for (const std::string& command : {"predict " + scenario + " --html " + scenario,
+                                     "replay " + recorded + " --hardware nvidia-h200-sxm-141gb --timeline " + recorded,
+                                     "predict " + scenario + " --timeline " + recorded}) {
+    const ProgramRun run = run_program(command);
+    EXPECT_EQ(run.exit_code, 2) << command;
+    EXPECT_THAT(run.err, HasSubstr("name another file")) << command;
+  }
+  EXPECT_EQ(std::filesystem::file_size(recorded), size);
+  EXPECT_EQ(run_program(kSmall + "--timeline /dev/null --html /dev/null").exit_code, 0);
+  for (const std::string& made : {link, scenario, recorded}) std::filesystem::remove(made);
+}
+
 TEST(StandardOutputAsAFile, ComesWholeAndBeforeTheAnswer) {
   const ProgramRun run = run_program(kSmall + "--format json --timeline /dev/stdout");
   ASSERT_EQ(run.exit_code, 0) << run.err;

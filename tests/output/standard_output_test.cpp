@@ -29,9 +29,23 @@ TEST(StandardOutput, of_all_bytes_the_controls_alone_are_shown) {
     const std::string one(1, static_cast<char>(byte));
     std::string shown = one;
     if (byte == 127) shown = "^?";
+    else if (byte >= 128) shown = "\xef\xbf\xbd";  // no character begins and ends with it
     else if (byte < 32 && byte != 9 && byte != 10) shown = std::string("^") + "@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_"[byte];
     EXPECT_EQ(without_controls(one), shown) << byte;
   }
+}
+
+// U+009B alone begins a terminal's escape sequence as ESC [ does.
+TEST(StandardOutput, shows_the_controls_beyond_ascii_too) {
+  EXPECT_EQ(without_controls("a\u009b31mred\u0080\u009f"), "a<U+009B>31mred<U+0080><U+009F>");
+  EXPECT_EQ(without_controls("\u00a0\u00e9"), "\u00a0\u00e9");
+}
+
+TEST(StandardOutput, is_utf8_whatever_it_is_given) {
+  EXPECT_EQ(without_controls("a\xff"
+                             "b\xe6\x99"),
+            "a\ufffd"
+            "b\ufffd\ufffd");
 }
 
 /// Standard output leads to `path` as long as it lives.

@@ -245,27 +245,6 @@ TEST_F(WriteFile, WhoMayNotGiveAFileAwayWritesItAsTheirOwn) {
   EXPECT_EQ(contents(path("a")), "after");
 }
 
-// A thousand names are tried beside the target.
-TEST_F(WriteFile, NamesThatAreTakenBesideItArePassedOver) {
-  const std::string name = path(".ridgeline-" + std::to_string(::getpid()) + "-");
-  for (int i = 0; i < 999; ++i) std::ofstream(name + std::to_string(i)) << "another";
-  write_file(path("a"), "written");
-  EXPECT_EQ(contents(path("a")), "written");
-  EXPECT_FALSE(fs::exists(name + "999")) << "it was renamed";
-  std::ofstream(name + "999") << "another";
-  try {
-    write_file(path("a"), "again");
-    FAIL() << "no name is left";
-  } catch (const OutputError& error) {
-    EXPECT_EQ(error.what(), path("a") + ": cannot be written: File exists");
-  }
-  fs::rename(name + "0", path("away"));
-  write_file(path("a"), "again");
-  EXPECT_EQ(contents(path("a")), "again");
-  fs::rename(path("away"), name + "0");
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(contents(name + std::to_string(i)), "another") << i;
-}
-
 // 4095 bytes are the longest path: the new file's name is longer than the target's, and no right is missing.
 TEST_F(WriteFile, WhereNoLongerNameFitsNothingIsWritten) {
   fs::path deep = folder_;

@@ -1,0 +1,21 @@
+// Options that name a file to write: no empty name, no two options of one file, no file that the command reads.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace ridgeline::app {
+
+/// Adds option `name`, whose value is the file to write. `file` must outlive the parsing of the command line.
+CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& file,
+                               const std::string& meaning);
+
+/// Throws UserError where the parsed command is to write one file twice, or a file that another argument of it names.
+/// To be called once the command line is parsed and before the command runs.
+void check_output_files(const CLI::App& program);
+
+/// write_file (sim/output/write_file.h) of an answer. Throws UserError where this process has read the file: a scenario
+/// may name inputs that the command line does not.
+void write_answer(const std::string& path, const std::string& text);
+
+}  // namespace ridgeline::app

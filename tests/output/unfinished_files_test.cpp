@@ -1,0 +1,106 @@
+// Files beside the target that are being written, by this process and others, and those that a killed process left.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "sim/output/output_error.h"
+#include "sim/output/write_file.h"
+#include "tests/support/temporary_path.h"
+
+namespace ridgeline {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class UnfinishedFiles : public testing::Test {
+ protected:
+  fs::path folder_ = temporary_path(testing::UnitTest::GetInstance()->current_test_info()->name());
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& entry : fs::directory_iterator(folder_)) result.push_back(entry.path().filename().string());
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+};
+
+/// Another process's file that is being written, as its lock says, while it lives.
+class LockedFile {
+ public:
+  explicit LockedFile(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600)) {
+    EXPECT_EQ(::flock(file_, LOCK_EX), 0) << path;
+    EXPECT_EQ(::write(file_, "another", 7), 7);
+  }
+  ~LockedFile() { ::close(file_); }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+ private:
+  int file_;
+};
+
+// A thousand names are tried beside the target.
+TEST_F(UnfinishedFiles, NamesThatAreTakenBesideItArePassedOver) {
+  const std::string name = path(".ridgeline-" + std::to_string(::getpid()) + "-");
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  std::vector<std::unique_ptr<LockedFile>> being_written;
+  for (int i = 0; i < 999; ++i) being_written.push_back(std::make_unique<LockedFile>(name + std::to_string(i)));
+  write_file(path("a"), "written");
+  EXPECT_EQ(contents(path("a")), "written");
+  EXPECT_FALSE(fs::exists(name + "999")) << "it was renamed";
+  being_written.push_back(std::make_unique<LockedFile>(name + "999"));
+  try {
+    write_file(path("a"), "again");
+    FAIL() << "no name is left";
+  } catch (const OutputError& error) {
+    EXPECT_EQ(error.what(), path("a") + ": cannot be written: File exists");
+  }
+  fs::rename(name + "0", path("away"));
+  write_file(path("a"), "again");
+  EXPECT_EQ(contents(path("a")), "again");
+  fs::rename(path("away"), name + "0");
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(contents(name + std::to_string(i)), "another") << i;
+}
+
+// A killed process leaves its unfinished file behind, without the lock; other files of like names are not touched.
+TEST_F(UnfinishedFiles, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open(path(".ridgeline-1-0").c_str(), O_WRONLY | O_CREAT, 0600);
+    ::flock(file, LOCK_EX);
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  ASSERT_TRUE(fs::exists(path(".ridgeline-1-0")));
+  const LockedFile alive(path(".ridgeline-2-0"));
+  std::ofstream(path("ridgeline-3-0")) << "mine";
+  fs::create_symlink(path("ridgeline-3-0"), path(".ridgeline-4-0"));
+  fs::create_directory(path(".ridgeline-5-0"));
+  write_file(path("a"), "written");
+  EXPECT_THAT(names(),
+              ::testing::ElementsAre(".ridgeline-2-0", ".ridgeline-4-0", ".ridgeline-5-0", "a", "ridgeline-3-0"));
+}
+
+}  // namespace
+}  // namespace ridgeline
