@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include "sim/app/commands.h"
+#include "sim/app/output_files.h"
 #include "sim/config/parse_yaml.h"
+#include "sim/hardware/hardware_file.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/measured_section.h"
 #include "sim/input/text_source.h"
@@ -20,9 +22,15 @@ struct CalibrateOptions {
   bool dry_run = false;
 };
 
+/// A shipped description is written over only where its path was given.
+std::string output_of(const CalibrateOptions& options, const std::string& file) {
+  if (!options.output.empty()) return options.output;
+  return names_a_path(options.hardware) ? file : options.hardware + "-calibrated.yaml";
+}
+
 void run(const CalibrateOptions& options) {
   const ProbeResult probe = load_probe_result(options.probe);
-  const std::string file = hardware_file(options.hardware), output = options.output.empty() ? file : options.output;
+  const std::string file = hardware_file(options.hardware), output = output_of(options, file);
   const Gpu datasheet = load_gpu(file, {}, Numbers::datasheet), before = load_gpu(file);
   const HardwareSheet sheet = load_hardware_sheet(file);
   std::vector<std::string> order;
@@ -49,7 +57,9 @@ void add_calibrate_command(CLI::App& program, Outcome&) {
       "calibrate", "turn a result of ./dev probe into the measured section of a hardware file; show what moves");
   command->add_option("probe", options->probe, "JSON file of ./dev probe")->required();
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
-  command->add_option("--output", options->output, "file to write (default: the hardware file itself)");
+  add_output_option(
+      *command, "--output", options->output,
+      "file to write (default: a hardware file given by its path itself, else NAME-calibrated.yaml here)");
   command->add_flag("--dry-run", options->dry_run, "show what would change, write nothing");
   command->callback([options] { run(*options); });
 }

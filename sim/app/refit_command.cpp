@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "sim/app/commands.h"
+#include "sim/app/output_files.h"
 #include "sim/hardware/hardware_file.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
@@ -24,8 +25,7 @@ struct RefitOptions {
 
 /// What the new file extends: a name of hw/, or the path from its folder.
 std::string base_of(const std::string& hardware, const fs::path& output) {
-  const bool path = hardware.find('/') != std::string::npos || hardware.ends_with(".yaml");
-  if (!path) return hardware;
+  if (!names_a_path(hardware)) return hardware;
   const fs::path folder = output.parent_path().empty() ? fs::path(".") : output.parent_path();
   return "./" + fs::relative(hardware, folder).generic_string();
 }
@@ -60,7 +60,7 @@ void add_refit_command(CLI::App& program, Outcome&) {
       ->required();
   command->add_option("--hardware", options->hardware, "GPU to begin with: a name of hw/ or a path")->required();
   command->add_option("--software", options->software, "a name of hw/software or a path");
-  command->add_option("--output", options->output, "file to write (default: NAME-refit.yaml here)");
+  add_output_option(*command, "--output", options->output, "file to write (default: NAME-refit.yaml here)");
   command->add_flag("--dry-run", options->dry_run, "show what would change, write nothing");
   command->callback([options] { run(*options); });
 }

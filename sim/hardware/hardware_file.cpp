@@ -13,11 +13,13 @@
 
 namespace ridgeline {
 
+bool names_a_path(std::string_view name_or_path) {
+  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml") ||
+         name_or_path.ends_with(".yml");
+}
+
 std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path) {
-  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml") ||
-      name_or_path.ends_with(".yml")) {
-    return std::string(name_or_path);
-  }
+  if (names_a_path(name_or_path)) return std::string(name_or_path);
   const std::filesystem::path directory = config::data_folder("hw") / folder;
   std::string file = (directory / fmt::format("{}.yaml", name_or_path)).string();
   // Sweeps name one by the thousand: the folder is read where there is none.

@@ -8,7 +8,10 @@
 
 namespace ridgeline {
 
-/// "hw" + `folder` + NAME.yaml, or the path itself when it has a '/' or ends in .yaml. Throws ConfigError naming
+/// Whether a description was given by its path, with a '/' or ending in .yaml, and not by its name in hw/.
+bool names_a_path(std::string_view name_or_path);
+
+/// "hw" + `folder` + NAME.yaml, or the path itself. Throws ConfigError naming
 /// `what` ("hardware") and the nearest name.
 std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path);
 

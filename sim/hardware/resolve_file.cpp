@@ -52,7 +52,7 @@ std::string extended_file(const config::Value& extends, const std::string& file)
   const std::string name = extends.text();
   const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
   std::error_code ignored;
-  if (name.find('/') != std::string::npos || name.ends_with(".yaml"))
+  if (names_a_path(name))
     if (std::filesystem::is_regular_file(beside, ignored)) return beside.string();
   try {
     const std::string found = described_file("hardware", "", name);

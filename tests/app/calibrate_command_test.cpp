@@ -69,12 +69,13 @@ TEST(Calibrate, TheCommandsOfItsPageWork) {
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("build/ridgeline ")) continue;
     std::string arguments = line.substr(16);
+    replace_all(arguments, "./nvidia-rtx-3090-calibrated.yaml", mine);
     replace_all(arguments, "my-3090.yaml", mine);
     replace_all(arguments, " probe.json", std::string(" ") + kProbe);
     replace_all(arguments, "nvidia-rtx-3090", "nvidia-h200-sxm-141gb");
     if (arguments.starts_with("calibrate") && arguments.find("--output") == std::string::npos &&
         arguments.find("--dry-run") == std::string::npos)
-      arguments += " --dry-run";
+      arguments += " --output " + mine;  // in the place of a file in the current folder
     const ProgramRun run = run_program(arguments);
     EXPECT_EQ(run.exit_code, 0) << line << "\n" << run.err;
     ++commands;
