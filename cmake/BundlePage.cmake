@@ -1,4 +1,4 @@
-# Bundles web/ into page.html and lab.html, lab.js, lab.css in FOLDER, where they are empty or older than a source. Without a
+# Bundles web/ into page.html, lab.html, lab.js, lab.css and NOTICE.txt in FOLDER, where they are empty or older than a source. Without a
 # way to npm's packages they stay empty, --html and the lab say so, and the next build tries again.
 file(MAKE_DIRECTORY ${FOLDER})
 if(EXISTS ${FOLDER}/page.html AND EXISTS ${FOLDER}/lab.css)

@@ -8,6 +8,7 @@ function(ridgeline_page)
   endif()
   set(folder ${CMAKE_BINARY_DIR}/web)
   add_custom_target(ridgeline_page_bundle BYPRODUCTS ${folder}/page.html ${folder}/lab.html ${folder}/lab.js ${folder}/lab.css
+                    ${folder}/NOTICE.txt
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}/web -DFOLDER=${folder} -DNPM=${NPM_PROGRAM} -P ${CMAKE_SOURCE_DIR}/cmake/BundlePage.cmake
     COMMENT "The page of --html and the lab")
   add_dependencies(ridgeline_report ridgeline_page_bundle)

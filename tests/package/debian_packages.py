@@ -33,6 +33,8 @@ def main(build):
             contents, depends = said("dpkg-deb", "-c", file), said("dpkg-deb", "-f", file, "Depends")
             for name in HOLDS[package] + [f"/doc/{package}/copyright", f"/doc/{package}/changelog.gz"]:
                 assert name in contents, f"{package} lacks {name}"
+            if package in ("ridgeline", "python3-ridgeline") and pathlib.Path(build, "web/NOTICE.txt").exists():
+                assert f"/doc/{package}/NOTICE.txt" in contents, f"{package} lacks the licences of the packages in its page"
             assert ("mpi" in depends) == (package == "ridgeline-mpi"), f"{package} depends on {depends}"
             assert package == "ridgeline" or "ridgeline (= " in depends, f"{package} depends on {depends}"
     print(f"{len(files)} packages")

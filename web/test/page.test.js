@@ -2,7 +2,7 @@
 // RIDGELINE is the program; CHROMIUM the browser.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -45,6 +45,12 @@ const kArguments = ['predict', '--model', 'gpt2', '--hardware', 'nvidia-h200-sxm
 const file = join(folder, 'prediction.html');
 const json = JSON.parse(ridgeline(...kArguments, '--format', 'json', '--html', file));
 const text = (page, selector) => page.$eval(selector, (element) => element.textContent);
+
+test('the page carries the licences of the packages in it', () => {
+  const page = readFileSync(file, 'utf8');
+  for (const words of ['Apache License', 'The Apache Software Foundation', 'Baidu Inc.', 'Permission to use, copy, modify, and/or distribute']) assert.ok(page.includes(words), words);
+  assert.ok(!page.includes('CodeMirror') && !page.includes('Marijn Haverbeke'), 'the lab alone has an editor');
+});
 
 test('a prediction opens without errors, loads nothing and shows the numbers of the JSON', async () => {
   const { page, faults } = await open(file);
