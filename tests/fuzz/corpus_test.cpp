@@ -72,11 +72,12 @@ void expect_kept(Target target, const std::vector<std::string>& corpus, int roun
 }
 
 struct TextTarget {
-  const char* folder;
+  const char* folder;  ///< of the corpus
   Target run;
   std::uint64_t rounds;
+  const char* name = folder;  ///< where several targets share a corpus
 };
-void PrintTo(const TextTarget& target, std::ostream* out) { *out << target.folder; }
+void PrintTo(const TextTarget& target, std::ostream* out) { *out << target.name; }
 
 class FuzzOfText : public ::testing::TestWithParam<TextTarget> {};
 
@@ -115,8 +116,10 @@ INSTANTIATE_TEST_SUITE_P(
                       TextTarget{"profiler_trace", fuzz_recording, 1000},
                       TextTarget{"execution_trace", fuzz_recording, 1000},
                       TextTarget{"kernel_case", fuzz_kernel_case, 1000}, TextTarget{"probe", fuzz_probe, 300},
-                      TextTarget{"history", fuzz_history, 1000}),
-    [](const auto& of) { return std::string(of.param.folder); });
+                      TextTarget{"history", fuzz_history, 1000},
+                      TextTarget{"op_trace", fuzz_replayed_step, 300, "replayed_step"},
+                      TextTarget{"scenario", fuzz_described_step, 60, "described_step"}),
+    [](const auto& of) { return std::string(of.param.name); });
 
 TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) {
   expect_kept(fuzz_points, files_of("points"), static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1000)));

@@ -1,9 +1,4 @@
 // Recorded steps of all three formats, read from a file as they are, made ready for a replay, their operations lowered.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <stdexcept>
 
@@ -14,19 +9,11 @@
 #include "sim/trace/op_trace/write_op_trace.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
+#include "tests/fuzz/file_of_bytes.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ridgeline {
 namespace {
-
-/// A file in memory, written anew for each input.
-const std::string& file_of(const std::uint8_t* data, std::size_t size) {
-  static const int file = ::memfd_create("input", 0);
-  static const std::string path = fmt::format("/proc/self/fd/{}", file);
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, data, size, 0) != static_cast<ssize_t>(size))
-    throw std::runtime_error("the input cannot be written");
-  return path;
-}
 
 void lower_some(const OpTrace& trace) {
   static const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
@@ -61,7 +48,7 @@ std::string fuzz_recording(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return {};
   const trace::DeviceLookup device = [](const trace::RecordedGpu&) { return trace::RecordedDevice{2e12, 2e-6, {}}; };
   try {
-    const trace::Replayable ready = trace::read_recording(file_of(data, size), device);
+    const trace::Replayable ready = trace::read_recording(file_of_bytes(data, size), device);
     if (std::string wrong = wrong_trace(ready.recording.trace); !wrong.empty()) return wrong;
     if (size % 4 == 0) lower_some(ready.recording.trace);
   } catch (const UserError& error) {

@@ -40,6 +40,11 @@ std::string fuzz_recording(const std::uint8_t* data, std::size_t size);
 /// The same for op traces; of an odd number of bytes written again and read again, which changes nothing.
 std::string fuzz_op_trace(const std::uint8_t* data, std::size_t size);
 
+/// Whole answers: a recording of any format, and a scenario that is small, predicted with time, range, timeline, memory
+/// and reasons. Numbers are finite and in order.
+std::string fuzz_replayed_step(const std::uint8_t* data, std::size_t size);
+std::string fuzz_described_step(const std::uint8_t* data, std::size_t size);
+
 /// One line of a kernel-case file: answered in one object, with a finite time or a mistake.
 std::string fuzz_kernel_case(const std::uint8_t* data, std::size_t size);
 
