@@ -7,7 +7,8 @@
 //
 // Quantities are in base units (ridgeline/quantity.h): seconds, bytes, FLOPs, watts. A mistake in a question or in a
 // file it names is thrown as Mistake, whose what() is one line for a person; anything else that escapes is a fault of
-// the library. All of it may be used from several threads at once.
+// the library. All of it may be used from several threads at once. A call that makes the process grow by more than
+// twice RIDGELINE_MEMORY_BUDGET ("4 GiB"; 1.4 GB where it is not set) throws Mistake too.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +42,23 @@ class RIDGELINE_API Mistake : public std::runtime_error {
   int line_, column_;
 };
 
-/// Thrown to whoever waits for an answer that was told to stop.
+/// Thrown to whoever waits for an answer that was stopped.
 class RIDGELINE_API Stopped : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override;
   ~Stopped() override;
+};
+
+/// Calls that this thread makes while it lives throw Stopped soon after `stop` is requested.
+class RIDGELINE_API UntilStopped {
+ public:
+  explicit UntilStopped(std::stop_token stop);
+  ~UntilStopped();
+  UntilStopped(const UntilStopped&) = delete;
+  UntilStopped& operator=(const UntilStopped&) = delete;
+
+ private:
+  std::stop_token before_;
 };
 
 /// What is asked. Keys of scenarios, hardware and models: docs/hardware-keys.md and the shipped files.
@@ -123,7 +136,7 @@ class RIDGELINE_API Answer {
   [[nodiscard]] std::string text() const;             ///< for people
   [[nodiscard]] std::string html() const;             ///< one self-contained page; Mistake where none was built in
   [[nodiscard]] std::string chrome_trace() const;     ///< for Perfetto
-  [[nodiscard]] std::string memory_snapshot() const;  ///< for pytorch.org/memory_viz
+  [[nodiscard]] std::string memory_snapshot() const;  ///< for pytorch.org/memory_viz: a pickle
 
  private:
   std::shared_ptr<const Parts> parts_;

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline {
 namespace {
 
@@ -22,6 +24,7 @@ class Replay {
   HistoryReplay run() {
     const bool begun = follow_ ? take_over() : allocate_again();
     for (const HistoryEvent& event : history_.events) {
+      keep_budget_often("the run of a recorded history");
       if (!begun) break;
       ++result_.events;
       if (!play(event)) break;

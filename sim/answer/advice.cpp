@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <future>
+#include <thread>
 
 #include "sim/answer/changes.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -13,7 +15,7 @@ namespace {
 /// Empty where the change cannot be had on this GPU, does not fit or is not worth saying.
 std::optional<Advice> tried(const Change& change, const StepRun& run) {
   constexpr double kWorthSaying = 0.02;  // of the step, or of the memory
-  run.go_on();
+  keep_budget("trying changes");
   Scenario changed = run.scenario();
   change.apply(changed);
   try {
@@ -36,6 +38,7 @@ std::optional<Advice> tried(const Change& change, const StepRun& run) {
 std::vector<Advice> find_advice(const StepRun& run) {
   const Scenario& scenario = run.scenario();
   const Prediction& base = run.prediction();
+  if (run.trace().calls.size() > kMostCallsToTry) return {};
   const auto spent = [&](std::initializer_list<TimeClass> classes) {
     Seconds sum{};
     for (const TimeClass c : classes) sum += base.time_by_class[static_cast<std::size_t>(c)];
@@ -49,12 +52,16 @@ std::vector<Advice> find_advice(const StepRun& run) {
         std::any_of(changes.begin(), changes.end(), [&](const Change& c) { return c.set == change.set; });
     if (!known) changes.push_back(std::move(change));
   }
-  std::vector<std::future<std::optional<Advice>>> trials;
-  for (const Change& change : changes)
-    trials.push_back(std::async(std::launch::async, [&] { return tried(change, run); }));
   std::vector<Advice> out;
-  for (auto& trial : trials)
-    if (auto advice = trial.get()) out.push_back(std::move(*advice));
+  // Each trial holds a step of its own: as many at once as there are cores.
+  const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t begin = 0; begin < changes.size(); begin += at_once) {
+    std::vector<std::future<std::optional<Advice>>> trials;
+    for (std::size_t i = begin; i < std::min(begin + at_once, changes.size()); ++i)
+      trials.push_back(std::async(std::launch::async, with_same_budget([&, i] { return tried(changes[i], run); })));
+    for (auto& trial : trials)
+      if (auto advice = trial.get()) out.push_back(std::move(*advice));
+  }
   std::stable_sort(out.begin(), out.end(), [](const Advice& a, const Advice& b) {
     const bool faster = a.time_saved > Seconds{0}, other_faster = b.time_saved > Seconds{0};
     if (faster != other_faster) return faster;

@@ -8,8 +8,11 @@
 
 namespace ridgeline {
 
+/// Operations of a run, beyond which changes are not tried: each of them takes as long as the prediction.
+inline constexpr std::size_t kMostCallsToTry = 400'000;
+
 /// Those that save time, then those that save memory; none is assumed. A change that does not fit the device is left
-/// out. Throws as StepRun does.
+/// out, and all are of a run of more than kMostCallsToTry. Throws as StepRun does.
 std::vector<Advice> find_advice(const StepRun& run);
 
 }  // namespace ridgeline

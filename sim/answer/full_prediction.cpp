@@ -1,5 +1,7 @@
 #include "sim/answer/full_prediction.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "sim/answer/advice.h"
@@ -15,6 +17,9 @@ Prediction full_prediction(const StepRun& run, const Beside& beside) {
   for (std::string& note : unread_changes(run)) prediction.notes.push_back(std::move(note));
   if (beside.advice) {
     prediction.advice = find_advice(run);
+    if (run.trace().calls.size() > kMostCallsToTry)
+      prediction.notes.push_back(
+          fmt::format("changes were not tried: the run has {} operations", run.trace().calls.size()));
     if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
   }
   if (beside.sensitivity)

@@ -5,13 +5,14 @@
 
 #include "sim/answer/resource_sensitivity.h"
 #include "sim/answer/step_run.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
 
 /// The step stays; the chip and the host under it change.
 Seconds time_of(const StepRun& run, const Scenario& changed) {
-  run.go_on();
+  keep_budget("trying changes");
   if (run.pipeline() != nullptr) return StepRun(run.session(), changed, run.engine()).timeline().step;
   return step_time(run.trace(), changed, run.engine());
 }

@@ -17,10 +17,13 @@
 #include "sim/scenario/step_amount.h"
 #include "sim/timing/board_spread.h"
 #include "sim/trace/read_recording.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
+
+constexpr const char* kPredicting = "the prediction";
 
 HostShare share_of(const Host& host, const Timeline& timeline) {
   const Seconds without = timeline.step - timeline.starved;
@@ -77,13 +80,8 @@ auto as_timed(const Time& time, const StepProgram& program, const StepLoad& load
 
 }  // namespace
 
-StepRun::StepRun(Session& session, Scenario scenario, std::string_view engine, std::stop_token stop,
-                 std::shared_ptr<SharedTrace> trace)
-    : session_(session),
-      scenario_(std::move(scenario)),
-      engine_(engine),
-      stop_(std::move(stop)),
-      given_trace_(std::move(trace)) {
+StepRun::StepRun(Session& session, Scenario scenario, std::string_view engine, std::shared_ptr<SharedTrace> trace)
+    : session_(session), scenario_(std::move(scenario)), engine_(engine), given_trace_(std::move(trace)) {
   make_engine(engine_, scenario_.gpu);  // an unknown name is a mistake to report before anything is made
   boards_ = boards_that_wait();
   scenario_.gpu.power.board = hungriest_board(scenario_.gpu.power, boards_);
@@ -96,10 +94,6 @@ std::int64_t StepRun::boards_that_wait() const {
   for (const Op& op : recording()->recording.trace.ops)
     if (const auto* collective = std::get_if<Collective>(&op)) most = std::max(most, collective->ranks);
   return most;
-}
-
-void StepRun::go_on() const {
-  if (stop_.stop_requested()) throw Cancelled();
 }
 
 const trace::Replayable* StepRun::recording() const {
@@ -121,7 +115,7 @@ const PipelineRun* StepRun::pipeline() const {
 }
 
 const OpTrace& StepRun::trace() const {
-  go_on();
+  keep_budget(kPredicting);
   if (const PipelineRun* stages = pipeline()) return stages->shown().trace();
   return scenario_.recorded ? recording()->recording.trace : shared_trace()->trace;
 }
@@ -134,7 +128,7 @@ const StepProgram& StepRun::program() const {
 const StepRun::Assembled& StepRun::assembled() const {
   return program_.get([&] {
     const OpTrace& made_of = trace();
-    go_on();
+    keep_budget(kPredicting);
     Assembled made;
     LoweredOps& ops = shared_kernels()->ops;
     if (scenario_.recorded) {
@@ -165,7 +159,7 @@ const StepTimes& StepRun::timed() const {
   if (const PipelineRun* stages = pipeline()) return stages->shown().timed();
   return timed_.get([&] {
     const StepProgram& made = program();
-    go_on();
+    keep_budget(kPredicting);
     KernelTimes* known = shared_kernels()->times_of(engine_);
     std::shared_ptr<const StepResidency> residency;
     if (known != nullptr && !scenario_.recorded) {
@@ -189,7 +183,7 @@ const Timeline& StepRun::timeline() const {
   if (const PipelineRun* stages = pipeline()) return stages->timeline().shown;
   return timeline_.get([&] {
     const StepLoad& kernels = load();
-    go_on();
+    keep_budget(kPredicting);
     const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
     constexpr Timeline (*kTimeline)(const StepProgram&, const StepLoad&, const Gpu&, const Host&,
                                     const TimelineOptions&) = run_timeline;
@@ -230,7 +224,7 @@ std::vector<KernelTime> StepRun::scaled_times(double kernel_factor) const {
 }
 
 Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_factor) const {
-  go_on();
+  keep_budget(kPredicting);
   Host other = host;
   other.scale *= host_factor;
   if (const PipelineRun* stages = pipeline()) return stages->step_with(other, kernel_factor);
@@ -241,7 +235,7 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
 }
 
 Seconds StepRun::step_beside(const Host& host) const {
-  go_on();
+  keep_budget(kPredicting);
   if (const PipelineRun* stages = pipeline()) return stages->step_with(host, 1.0);
   const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
   return as_timed(time_of_step, program(), load(), listed, scenario_, host, outline());
@@ -277,7 +271,7 @@ const StepRun::Step& StepRun::described_step() const {
     step.clock = line.clock;
     step.held = line.held;
     step.energy = step_energy(line.power, step.time, step.low, step.high, s.gpu);
-    step.power = step.energy.energy / step.time;
+    if (step.time > Seconds{}) step.power = step.energy.energy / step.time;
     if (const double seconds = step.time.value(); seconds > 0.0) {
       const StepAmount amount = amount_of_step(s);
       step.samples_per_s = amount.samples / seconds;
@@ -302,7 +296,7 @@ const MemoryPrediction& StepRun::memory() const {
   return memory_.get([&] {
     if (!knows_allocations(scenario_)) return memory_as_recorded(recording()->measured, scenario_);
     const StepProgram& made = program();
-    go_on();
+    keep_budget(kPredicting);
     if (scenario_.recorded) return predict_memory(made, scenario_);
     // A layout does not know which device is looked at.
     const std::uint64_t allocations = made.device ? hash_of_allocations(made) : assembled().layout->allocations;
@@ -329,7 +323,7 @@ const MemoryResult& StepRun::memory_run() const {
     MemoryOptions options = memory_options(scenario_);
     options.record_samples = options.record_history = true;
     const StepProgram& made = program();
-    go_on();
+    keep_budget(kPredicting);
     return run_memory(made, options);
   });
 }
@@ -341,13 +335,13 @@ const Prediction& StepRun::prediction() const {
     (void)program();
     ranges.get();
     // Memory knows no time: it runs beside the timing.
-    std::future<void> memory_made = std::async(std::launch::async, [&] { (void)memory(); });
+    std::future<void> memory_made = std::async(std::launch::async, with_same_budget([&] { (void)memory(); }));
     Prediction p;
     p.scenario = scenario_.title;
     p.hardware = scenario_.gpu.name;
     p.engine = engine_;
     p.step = step();
-    go_on();
+    keep_budget(kPredicting);
     explain_step(p, program(), times(), timeline(), scenario_.gpu);
     const std::vector<std::string>& notes = described_step().notes;
     p.notes.insert(p.notes.end(), notes.begin(), notes.end());

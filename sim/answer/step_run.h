@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,18 +20,12 @@
 
 namespace ridgeline {
 
-/// Thrown to whoever asks a run that was told to stop.
-struct Cancelled : std::exception {
-  [[nodiscard]] const char* what() const noexcept override { return "cancelled"; }
-};
-
 class StepRun {
  public:
   /// Engine "roofline", "analytic" or "simulate"; throws UserError for another. What follows is worked out on demand:
-  /// it throws UserError for a scenario that cannot run (an attention backend the GPU lacks) and Cancelled once `stop`
-  /// is requested. `session` must outlive the run. `trace`: in the place of the scenario's own op trace.
-  StepRun(Session& session, Scenario scenario, std::string_view engine, std::stop_token stop = {},
-          std::shared_ptr<SharedTrace> trace = nullptr);
+  /// it throws UserError for a scenario that cannot run (an attention backend the GPU lacks), and what keep_budget()
+  /// throws. `session` must outlive the run. `trace`: in the place of the scenario's own op trace.
+  StepRun(Session& session, Scenario scenario, std::string_view engine, std::shared_ptr<SharedTrace> trace = nullptr);
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const std::string& engine() const { return engine_; }
@@ -67,9 +60,6 @@ class StepRun {
   /// Time of the step beside another host: timeline().step of a scenario that names it, to the bit.
   [[nodiscard]] Seconds step_beside(const Host& host) const;
 
-  /// Throws Cancelled where the run was told to stop.
-  void go_on() const;
-
  private:
   /// Boards of the step that wait for each other: all ranks, or those of a recording's largest collective.
   [[nodiscard]] std::int64_t boards_that_wait() const;
@@ -96,7 +86,6 @@ class StepRun {
   Session& session_;
   Scenario scenario_;
   std::string engine_;
-  std::stop_token stop_;
   std::shared_ptr<SharedTrace> given_trace_;
   bool expects_memory_run_ = false;
   std::int64_t boards_ = 1;  ///< boards_that_wait()

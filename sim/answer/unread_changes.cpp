@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/hardware/keys.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -48,7 +49,7 @@ std::vector<std::string> unread_changes(const StepRun& run) {
   const Seconds time = run.timeline().step;
   for (const HardwareKey& key : hardware_keys()) {
     if (!key.is_number() || key.get(scenario.gpu) == key.get(*scenario.shipped)) continue;
-    run.go_on();
+    keep_budget("trying changes");
     Scenario back = scenario;
     key.set(back.gpu, key.get(*scenario.shipped));
     try {

@@ -20,6 +20,7 @@
 #include "sim/report/answer_report.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/prediction_text.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -123,7 +124,7 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   // Files are made beside the report, and all is made before anything is written.
   std::vector<std::pair<std::string, std::future<std::string>>> files;
   const auto make = [&files](const std::string& path, auto text) {
-    if (!path.empty()) files.emplace_back(path, std::async(std::launch::async, std::move(text)));
+    if (!path.empty()) files.emplace_back(path, std::async(std::launch::async, with_same_budget(std::move(text))));
   };
   make(options.timeline, [&] { return answer_timeline(run); });
   make(options.op_trace, [&] { return answer_op_trace(run); });

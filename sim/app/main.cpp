@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -22,6 +24,7 @@
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
+#include "sim/units/budget.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
@@ -137,6 +140,9 @@ int main(int argc, char** argv) {
   try {
     add_commands(program, outcome);
     if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);
+    const bool simulates = std::find(argv, argv + argc, std::string_view("simulate")) != argv + argc;
+    const Budget budget({.memory = (simulates ? kMoreToSimulate : 1) * memory_budget()});
+    const UnderBudget under(&budget);
     const int exit_code = answer(program, outcome, argc, argv);
     finish_output();
     return exit_code;
@@ -149,6 +155,15 @@ int main(int argc, char** argv) {
   } catch (const UserError& e) {
     print_message("ridgeline: {}\n", e.what());
     return app::exit_code_of(e);
+  } catch (const Cancelled&) {
+    fmt::print(stderr, "ridgeline: stopped\n");
+    return app::Stopped("").exit_code;
+  } catch (const OverBudget& e) {
+    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
+    return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "ridgeline: the question needs more memory than there is\n");
+    return 2;
   } catch (const OutputError& e) {
     print_message("ridgeline: {}\n", e.what());
     return 1;

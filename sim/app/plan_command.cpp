@@ -19,6 +19,7 @@
 #include "sim/study/plan/plan_question.h"
 #include "sim/study/plan/plan_search.h"
 #include "sim/study/sweep/points_file.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -97,6 +98,8 @@ void run(const PlanOptions& options) {
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
   Ranks& ranks = *joined;
   const std::atomic<bool>& stop_planning = stop_on_signals();
+  const Budget budget({.memory = memory_budget()}, {}, &stop_planning);
+  const UnderBudget under(&budget);
   Session session;
   std::optional<PlanQuestion> question;
   std::optional<PointsFile> file;
@@ -131,7 +134,11 @@ void add_plan_command(CLI::App& program, Outcome&) {
   auto* command = program.add_subcommand("plan", "the best ways to train on so many GPUs");
   options->scenario.add_to(*command);
   for (const char* of_one : {"--batch", "--accumulation"}) command->remove_option(command->get_option(of_one));
-  command->add_option("--gpus", options->gpus, "how many; a list (8,16) plans for each")->required()->delimiter(',');
+  command->add_option("--gpus", options->gpus, "how many; a list (8,16) plans for each")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--batch", options->batch,
                       "sequences of a step of all GPUs together; not given: those of the scenario");
   command->add_option("--keep", options->keep,

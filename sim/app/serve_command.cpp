@@ -1,7 +1,11 @@
 // ridgeline serve: the lab in the browser, and its JSON interface.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "sim/app/commands.h"
 #include "sim/app/version.h"
@@ -9,16 +13,19 @@
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
 #include "sim/serve/server.h"
+#include "sim/units/budget.h"
 #include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
 namespace {
 
+constexpr std::chrono::milliseconds kTimeToEnd{1500};
+
 struct ServeOptions {
   std::string host, token;
   std::uint16_t port = 8137;
-  int connections = 128;
+  int connections = 128, time = 600;
   std::vector<std::string> folders;
 };
 
@@ -36,7 +43,9 @@ std::vector<std::filesystem::path> folders_of(const ServeOptions& options) {
 void run(const ServeOptions& options) {
   serve::ServerOptions listening{.port = options.port, .connections = options.connections};
   if (!options.host.empty()) listening.host = options.host;
-  serve::ApiOptions answering{.tool = tool_and_revision()};
+  serve::ApiOptions answering{.tool = tool_and_revision(), .memory = memory_budget() / 2};
+  answering.time_of_study = std::chrono::seconds(options.time);
+  answering.time_of_answer = std::chrono::seconds(std::max(1, options.time / 10));
   answering.guard = {listening.host, options.token};
   if (answering.guard.token.empty() && !serve::is_loopback(listening.host)) answering.guard.token = serve::new_token();
   read_only_below(folders_of(options));
@@ -47,6 +56,11 @@ void run(const ServeOptions& options) {
   print("http://{}:{}/{}\n", name, server.port(), token.empty() ? "" : "#token=" + token);
   finish_output();
   server.run();
+  // What is being answered has been told to stop; an answer that does not hear it ends with the program.
+  std::thread([] {
+    std::this_thread::sleep_for(kTimeToEnd);
+    std::_Exit(0);
+  }).detach();
 }
 
 }  // namespace
@@ -64,6 +78,10 @@ void add_serve_command(CLI::App& program, Outcome&) {
       ->take_all();
   command->add_option("--connections", options->connections, "at once, at most (default: 128)")
       ->check(CLI::Range(1, 4096));
+  command
+      ->add_option("--time", options->time,
+                   "seconds for a study at most, a tenth of them for a prediction (default: 600)")
+      ->check(CLI::Range(1, 1 << 20));
   command->callback([options] { run(*options); });
 }
 

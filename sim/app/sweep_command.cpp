@@ -20,6 +20,7 @@
 #include "sim/study/sweep/points_file.h"
 #include "sim/study/sweep/sweep_ranks.h"
 #include "sim/study/sweep/sweep_scenario.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -118,6 +119,8 @@ void run(const SweepOptions& options) {
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
   Ranks& ranks = *joined;
   const std::atomic<bool>& stop_requested = stop_on_signals();
+  const Budget budget({.memory = kMoreToSimulate * memory_budget()}, {}, &stop_requested);
+  const UnderBudget under(&budget);
   std::optional<Sweep> sweep;
   std::optional<PointsFile> file;
   std::string mistake;

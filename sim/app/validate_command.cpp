@@ -15,6 +15,7 @@
 #include "sim/report/text/prediction_text.h"
 #include "sim/study/microkernels/committed_results.h"
 #include "sim/study/validation/published_training.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -57,6 +58,7 @@ void write_microkernels(const std::filesystem::path& root) {
 }
 
 void run(const ValidateOptions& options) {
+  const UnderBudget unlimited(nullptr);  // its questions are the program's own
   const auto root = config::data_folder("hw").parent_path();
   if (options.microkernels) {
     write_microkernels(root);

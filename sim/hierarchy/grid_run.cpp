@@ -1,6 +1,7 @@
 #include "sim/hierarchy/grid_run.h"
 
 #include "sim/hierarchy/dram_queue.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
@@ -33,6 +34,7 @@ class Grid {
 
   GridRun run() {
     while (!events_.empty()) {
+      keep_budget_often("simulating the blocks of a kernel");
       const Ticks now = events_.time();
       free_.clear();
       begin_.clear();

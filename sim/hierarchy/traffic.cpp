@@ -8,10 +8,13 @@
 #include "sim/timing/attention/attention_law.h"
 #include "sim/timing/memory_bound/rereads.h"
 #include "sim/timing/products/gemm_law.h"
+#include "sim/units/budget.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
+
+constexpr const char* kSimulating = "simulating the traffic of a kernel";
 
 /// Parts of a tile's main loop that are followed one by one.
 constexpr double kMostChunks = 8.0;
@@ -137,6 +140,7 @@ class Simulation {
     const int turns = (parts + kGroups - 1) / kGroups;
     const int stride = again + 1;  // ticks between the starts of two groups
     for (int tick = 0; tick < turns * ticks + kGroups * stride; ++tick) {
+      keep_budget(kSimulating);
       TrafficStep step;
       step.cohort = tick / ticks;
       bool busy = false;
@@ -194,6 +198,7 @@ class Simulation {
     const int cohorts = static_cast<int>(std::ceil(blocks / at_once));
     const double halved = work.causal ? 0.5 * (1.0 + 1.0 / std::max(1.0, of_head)) : 1.0;
     for (int c = 0; c < cohorts; ++c) {
+      keep_budget(kSimulating);
       const double begin = c * at_once / blocks, end = std::min(1.0, (c + 1) * at_once / blocks);
       // Heads the cohort works on: those it shares with its predecessor are read again.
       const double first_head = std::floor(begin * heads) / heads, last_head = std::ceil(end * heads - 1e-9) / heads;
@@ -254,6 +259,7 @@ class Simulation {
     };
     std::vector<Group> groups;
     for (std::int64_t c = 0; c < cohorts; ++c) {
+      keep_budget(kSimulating);
       const std::int64_t first = c * at_once, last = std::min(tiles, first + at_once);
       groups.clear();
       for (std::int64_t begin = first; begin < last; begin += together) {

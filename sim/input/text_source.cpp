@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/units/budget.h"
 #include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 
@@ -79,6 +80,7 @@ TextSource::TextSource(const std::string& path, Progress progress, Empty empty) 
 TextSource::~TextSource() = default;
 
 bool TextSource::read(std::string& text) {
+  keep_budget("reading a file");
   if (!state_->damage.empty()) return false;
   const std::size_t before = text.size();
   std::size_t got = 0;

@@ -24,6 +24,7 @@
 #include "sim/study/sweep/run_sweep.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/trace/read_recording.h"
+#include "sim/units/budget.h"
 #include "sim/workload/load_model.h"
 
 namespace ridgeline {
@@ -33,15 +34,21 @@ std::string text_of(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+thread_local std::stop_token stop_of_thread;
+
 /// What escapes from the simulator as what the library throws.
 template <class Work>
 auto translated(const Work& work) {
   try {
+    const Budget budget({.memory = kMoreToSimulate * memory_budget()}, stop_of_thread);
+    const UnderBudget under(&budget);
     return work();
   } catch (const config::ConfigError& error) {
     throw Mistake(error.what(), error.origin().name ? *error.origin().name : "", error.origin().line,
                   error.origin().column, error.key());
   } catch (const UserError& error) {
+    throw Mistake(error.what(), "", 0, 0, "");
+  } catch (const OverBudget& error) {
     throw Mistake(error.what(), "", 0, 0, "");
   } catch (const Cancelled&) {
     throw Stopped();
@@ -127,6 +134,9 @@ MemoryTable memory_over_time_of(const StepDetail& detail) {
 Mistake::Mistake(const std::string& what, std::string file, int line, int column, std::string key)
     : std::runtime_error(what), file_(std::move(file)), key_(std::move(key)), line_(line), column_(column) {}
 Mistake::~Mistake() = default;
+UntilStopped::UntilStopped(std::stop_token stop) : before_(std::exchange(stop_of_thread, std::move(stop))) {}
+UntilStopped::~UntilStopped() { stop_of_thread = std::move(before_); }
+
 const char* Stopped::what() const noexcept { return "stopped"; }
 Stopped::~Stopped() = default;
 
@@ -145,9 +155,9 @@ struct Answer::Parts {
   Lazy<TimelineTable> timeline;
   Lazy<MemoryTable> memory_over_time;
 
-  Parts(std::shared_ptr<Session> shared, Scenario scenario, const Question& question, std::stop_token stop)
+  Parts(std::shared_ptr<Session> shared, Scenario scenario, const Question& question)
       : session(std::move(shared)),
-        run(*session, std::move(scenario), question.engine, std::move(stop)),
+        run(*session, std::move(scenario), question.engine),
         prediction(full_prediction(run, {.advice = question.advice, .sensitivity = question.sensitivity})),
         step(step_of(prediction.step)),
         memory(memory_of(prediction.memory)) {}
@@ -203,11 +213,11 @@ Simulator::Simulator() : shared_(std::make_shared<Shared>()) {}
 Simulator::~Simulator() = default;
 
 Answer Simulator::predict(const Question& question, std::stop_token stop) const {
+  const UntilStopped until(stop.stop_possible() ? std::move(stop) : stop_of_thread);
   return translated([&] {
     std::shared_ptr<Session> session(shared_, &shared_->session);
     Scenario scenario = scenario_of(question, session->descriptions());
-    return Answer(
-        std::make_shared<const Answer::Parts>(std::move(session), std::move(scenario), question, std::move(stop)));
+    return Answer(std::make_shared<const Answer::Parts>(std::move(session), std::move(scenario), question));
   });
 }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline {
 namespace {
 
@@ -173,6 +175,7 @@ class Runner {
   bool play_once(std::uint32_t begin, std::uint32_t end) {
     if (!recording_ && !sampling_ && !program_.device && events_left_ == kAllEvents) return play_held(begin, end);
     for (std::uint32_t i = begin; i < end && events_left_ != 0; ++i) {
+      keep_budget_often("the run of the allocations");
       const Action& action = program_.actions[i];
       if (action.kind != Action::Kind::allocate && action.kind != Action::Kind::free) continue;
       if (program_.device && program_.storages[action.index].stream != *program_.device) continue;
@@ -200,6 +203,7 @@ class Runner {
       highest = Action::kNoCall;
     };
     for (std::uint32_t i = begin; i < end; ++i) {
+      keep_budget_often("the run of the allocations");
       const Action& action = actions[i];
       if (action.kind > Action::Kind::free) continue;
       const Storage& storage = storages[action.index];

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -24,7 +25,11 @@ constexpr std::size_t kMostLaunches = 4'000'000;
 class Assembler {
  public:
   Assembler(const OpTrace& trace, const LayoutKey& key, std::vector<AddedStorage>* added)
-      : trace_(trace), key_(key), storages_(trace.storages), added_(added) {
+      : trace_(trace),
+        key_(key),
+        storages_(trace.storages),
+        added_(added),
+        next_call_(trace.calls.empty() ? Action::kNoCall : 0) {
     program_.trace = &trace;
     actions_.reserve(trace.records.size() * 2);
     program_.steps.reserve(trace.steps.size());
@@ -64,13 +69,16 @@ class Assembler {
       if (records.begin == i) program_.repeats[repeat_].actions.begin = here();
       if (records.end == i) program_.repeats[repeat_++].actions.end = here();
     }
-    // Steps follow each other, but need not touch.
-    if (step_ < trace_.steps.size() && program_.steps.size() > step_ && trace_.steps[step_].end == i) {
+    // Steps follow each other, but need not touch; those of no record begin and end before the same one.
+    for (; step_ < trace_.steps.size(); ++step_) {
+      const StepRange& step = trace_.steps[step_];
+      if (program_.steps.size() == step_) {
+        if (step.begin != i) return;
+        program_.steps.push_back({here(), here()});
+      }
+      if (step.end != i) return;
       program_.steps[step_].end = here();
-      ++step_;
     }
-    if (step_ < trace_.steps.size() && program_.steps.size() == step_ && trace_.steps[step_].begin == i)
-      program_.steps.push_back({here(), here()});
   }
 
   [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(actions_.size()); }
@@ -87,6 +95,7 @@ class Assembler {
   }
 
   void add(const Record& record) {
+    keep_budget_often("the list of kernels and allocations");
     switch (record.kind) {
       case Record::Kind::allocate: push({Action::Kind::allocate, HostClass::other, 0, record.index, next_call_}); break;
       case Record::Kind::free: push({Action::Kind::free, HostClass::other, 0, record.index, next_call_}); break;
@@ -156,7 +165,7 @@ class Assembler {
   std::vector<AddedStorage>* added_;
   std::vector<Action> actions_;
   StepProgram program_;
-  std::uint32_t next_call_ = 0;
+  std::uint32_t next_call_;
   std::size_t launches_ = 0;
   std::size_t step_ = 0, repeat_ = 0;  ///< that begin or end next
   /// Of a stream, by thread.

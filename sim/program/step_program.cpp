@@ -9,6 +9,7 @@
 
 #include "sim/program/lowered_ops.h"
 #include "sim/program/program_layout.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -43,6 +44,7 @@ class TraceLowering {
   void lower_alone(const Software& software) {
     const Lowering lowering(gpu_, software);
     for (const CalledOp& called : called_ops(trace_)) {
+      keep_budget("choosing kernels");
       const auto made = std::make_shared<const LoweredOp>(
           kernels_of(trace_.ops[called.op], gpu_, [&](const Op& one) { return lowering.lower(one); }));
       take(*made, made, called.op);
@@ -50,6 +52,7 @@ class TraceLowering {
   }
   void lower_with(LoweredOps& ops, std::span<const CalledOp> all) {
     for (const CalledOp& called : all) {
+      keep_budget("choosing kernels");
       const std::shared_ptr<const LoweredOps::Known> known = ops.of(trace_.ops[called.op], called.hash);
       for (std::size_t i = 0; i < known->lowered->launches.size(); ++i)
         launch_numbers_.push_back(known->first_launch + i);

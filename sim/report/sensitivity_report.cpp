@@ -35,6 +35,11 @@ std::string wrapped_names(const std::vector<std::string_view>& names) {
   return out + row + "\n";
 }
 
+/// Share of the step's time; 0 for a step without any.
+double share_of(Seconds saved, const Sensitivity& sensitivity) {
+  return sensitivity.time > Seconds{} ? ratio(saved, sensitivity.time) : 0.0;
+}
+
 /// Less than this share of the time is the rounding of a step that settles (timeline.h).
 constexpr double kNoticed = 1e-6;
 
@@ -44,7 +49,7 @@ std::string key_table(const Sensitivity& sensitivity) {
   std::string out = "\n  10 % more of one number of the hardware saves (less than nothing: costs)\n";
   std::vector<std::string_view> others;
   for (const KeyGain& gain : keys) {
-    const double share = ratio(gain.saved, sensitivity.time);
+    const double share = share_of(gain.saved, sensitivity);
     if (std::abs(share) < kNoticed) others.push_back(gain.key->key);
     else out += line(gain.saved, share, gain.key->key);
   }
@@ -68,7 +73,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity) {
   for (const LinkGain& gain : sensitivity.links) lines.push_back({gain.saved, std::string(title_of(gain.resource))});
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.saved > b.saved; });
   std::string out = "\n  10 % more of one resource saves (less than nothing: costs)\n";
-  for (const Line& one : lines) out += line(one.saved, ratio(one.saved, sensitivity.time), one.name);
+  for (const Line& one : lines) out += line(one.saved, share_of(one.saved, sensitivity), one.name);
   return out + key_table(sensitivity);
 }
 
@@ -79,11 +84,11 @@ nlohmann::ordered_json sensitivity_json(const Sensitivity& sensitivity, const ch
                                            {"percent", 100.0 * sensitivity.share(resource)}};
   for (const LinkGain& gain : sensitivity.links)
     out[std::string(name_of(gain.resource))] = {{key, scale * gain.saved.value()},
-                                                {"percent", 100.0 * ratio(gain.saved, sensitivity.time)}};
+                                                {"percent", 100.0 * share_of(gain.saved, sensitivity)}};
   nlohmann::ordered_json keys = nlohmann::ordered_json::object();
   for (const KeyGain& gain : sensitivity.keys)
     keys[std::string(gain.key->key)] = {{key, scale * gain.saved.value()},
-                                        {"percent", 100.0 * ratio(gain.saved, sensitivity.time)}};
+                                        {"percent", 100.0 * share_of(gain.saved, sensitivity)}};
   out["keys"] = std::move(keys);
   return out;
 }

@@ -20,6 +20,7 @@
 #include "sim/report/text/kernel_lines.h"
 #include "sim/serve/asked.h"
 #include "sim/serve/assets.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::serve {
@@ -129,6 +130,19 @@ ScenarioSource source_of(const std::string& text, const std::vector<std::string>
   return source;
 }
 
+Lane lane_of(const Request& request) {
+  constexpr std::array<std::string_view, 4> kStudies{"/api/compare", "/api/fit", "/api/sweep", "/api/plan"};
+  constexpr std::array<std::string_view, 5> kAnswers{"/api/predict", "/api/kernels", "/api/memory", "/api/exercises",
+                                                     "/api/microkernels"};
+  const std::string_view target = request.target;
+  const auto is_of = [path = target.substr(0, target.find('?'))](std::string_view one) {
+    return path.starts_with(one);  // /api/exercises/12
+  };
+  if (std::any_of(kStudies.begin(), kStudies.end(), is_of)) return Lane::studies;
+  if (std::none_of(kAnswers.begin(), kAnswers.end(), is_of)) return Lane::shipped;
+  return target.find("engine=simulate") == std::string_view::npos ? Lane::answers : Lane::studies;
+}
+
 Api::Api(ApiOptions options)
     : options_(std::move(options)), session_(kServedSession), descriptions_(std::make_shared<Descriptions>()) {}
 
@@ -165,16 +179,28 @@ Reply Api::answer(const Request& request, std::stop_token stop, const OnProgress
       std::stop_source mine = newest_.begin(client, asked.target.number("sequence").value_or(0));
       const std::stop_callback given_up(asked.stop, [&mine] { mine.request_stop(); });
       const Asked stoppable{request, asked.target, mine.get_token(), progress};
-      return route(stoppable);
+      return within_budget(stoppable);
     }
-    return route(asked);
+    return within_budget(asked);
   } catch (const UserError& error) {
     return mistake_reply(error);
   } catch (const Cancelled&) {
     return error_reply(409, "given up: a later question was asked");
+  } catch (const OverBudget& error) {
+    return error_reply(422, error.what());
+  } catch (const std::bad_alloc&) {
+    return error_reply(422, "the question needs more memory than this server has");
   } catch (const std::exception& error) {
     return error_reply(500, fmt::format("this is our bug, please report it: {}", error.what()));
   }
+}
+
+Reply Api::within_budget(const Asked& asked) {
+  const BudgetLimits limits{options_.memory,
+                            lane_of(asked.request) == Lane::studies ? options_.time_of_study : options_.time_of_answer};
+  const Budget budget(limits, asked.stop);
+  const UnderBudget under(&budget);
+  return route(asked);
 }
 
 Reply Api::route(const Asked& asked) {
@@ -213,7 +239,7 @@ Reply Api::predict(const Asked& asked) {
   asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel", "leave_out"});
   const std::shared_ptr<Descriptions> known = descriptions();
   const StepRun run(session_, load_scenario(source_of(asked.request.body, t.all("set"), t.flag("datasheet")), *known),
-                    asked.engine(), asked.stop);
+                    asked.engine());
   const std::vector<std::string> left_out = left_out_of(t.get("leave_out"));
   const auto is_left_out = [&](const char* key) {
     return std::find(left_out.begin(), left_out.end(), key) != left_out.end();
@@ -231,13 +257,11 @@ Reply Api::predict(const Asked& asked) {
   const bool longest = t.get("kernel") == "longest";
   const std::optional<std::uint64_t> kernel = longest ? std::nullopt : t.number("kernel");
   if (!show.empty() || kernel || longest) {
-    run.go_on();
     const PagePieces pieces = pieces_of(show);
     const StepDetail detail = step_detail(run, pieces.memory);
     if (!show.empty()) out["page"] = page_of(run, detail, pieces);
     if (kernel || longest) out["kernel"] = kernel_of(run, detail, kernel ? *kernel : longest_kind(detail), pieces);
   }
-  run.go_on();
   return json_reply(out);
 }
 
@@ -255,7 +279,7 @@ Reply Api::kernels(const Asked& asked) {
   std::string answers;
   std::string_view cases = asked.request.body;
   while (!cases.empty()) {
-    if (asked.stop.stop_requested()) throw Cancelled();
+    keep_budget("answering kernel cases");
     const std::string_view line = cases.substr(0, cases.find('\n'));
     cases.remove_prefix(std::min(cases.size(), line.size() + 1));
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) answers += lines.answer(line).text + "\n";

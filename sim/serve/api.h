@@ -2,10 +2,12 @@
 // them. Knows no network: a server hands it requests, a test does too.
 //
 // Safe to share between threads. Mistakes of the asker become status 400 with {"error": {message, file, line, column,
-// key}}, a question that was given up 409, faults of the program 500. Tested by tests/serve/api_test.cpp.
+// key}}, a question that was given up 409, one that exceeds its budget 422, faults of the program 500. Tested by
+// tests/serve/api_test.cpp.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -16,6 +18,7 @@
 #include "sim/serve/newest.h"
 #include "sim/serve/request.h"
 #include "sim/serve/target.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline::serve {
 
@@ -24,6 +27,8 @@ struct ApiOptions {
   Guard guard{};                            ///< who may ask
   std::uint64_t most_sweep_points = 20000;  ///< of one question
   int most_sweeps = 2;                      ///< at once
+  std::int64_t memory = kMemoryBudget / 2;  ///< bytes by which the process may grow while a question is answered
+  std::chrono::seconds time_of_answer{60}, time_of_study{600};
 };
 
 class Api {
@@ -37,6 +42,7 @@ class Api {
 
  private:
   struct Asked;
+  Reply within_budget(const Asked& asked);
   Reply route(const Asked& asked);
   Reply predict(const Asked& asked);
   Reply compare(const Asked& asked);
@@ -55,6 +61,14 @@ class Api {
   std::shared_ptr<Descriptions> descriptions_;
   int described_ = 0;
 };
+
+/// How long a question may take: each lane has threads of its own, so that long answers delay no short ones.
+enum class Lane : std::uint8_t {
+  shipped,  ///< the page, and what is shipped with the program: milliseconds
+  answers,  ///< one step: seconds at most
+  studies   ///< many steps, or simulated ones
+};
+Lane lane_of(const Request& request);
 
 /// {"error": {"message": …}} with a status.
 Reply error_reply(int status, const std::string& message);

@@ -1,5 +1,5 @@
 // Inside of the server, with Beast: what its connections share. Everything here runs on the network's thread but for
-// the work handed to `workers`.
+// the work handed to the workers of a lane.
 #pragma once
 
 #include <unistd.h>
@@ -49,14 +49,22 @@ struct Network {
 
   Api& api;
   ServerOptions options;
-  int connections = 0, refusals = 0, waiting = 0;
+  int connections = 0, refusals = 0;
   bool ending = false;
   std::set<Peer*> peers;
   std::list<Peer*> silent;        ///< those that have not said what they want, who waits longest in front
   std::function<void()> on_room;  ///< a connection or a refusal ended
   // Destroyed first: what they still hold are connections, which know all of the above.
   asio::io_context io{1};
-  asio::thread_pool workers;
+  struct Workers {
+    explicit Workers(std::size_t threads) : pool(threads) {}
+    int waiting = 0;  ///< questions that are being answered or wait for it
+    asio::thread_pool pool;
+  };
+  Workers shipped{1}, answers, studies;
+  [[nodiscard]] Workers& of(Lane lane) {
+    return lane == Lane::shipped ? shipped : lane == Lane::answers ? answers : studies;
+  }
 
   /// Answers on a worker, then calls `done` with the reply on the network's thread. False where too many wait.
   bool answer(Request request, std::stop_token stop, OnProgress progress, std::function<void(Reply)> done);

@@ -4,6 +4,9 @@
 #include <boost/beast/core/error.hpp>
 #include <nlohmann/json.hpp>
 
+#include "sim/input/json_depth.h"
+#include "sim/units/user_error.h"
+
 namespace ridgeline::serve {
 namespace {
 
@@ -53,7 +56,14 @@ std::optional<Reply> reply_to_error(boost::system::error_code error) {
 
 SocketMessage read_message(const std::string& text, bool is_text) {
   nlohmann::json said;
-  if (is_text) said = nlohmann::json::parse(text, nullptr, false);
+  if (is_text) {
+    try {
+      check_json_depth(text);
+    } catch (const UserError& error) {
+      return {.mistake = error.what()};
+    }
+    said = nlohmann::json::parse(text, nullptr, false);
+  }
   if (!said.is_object()) return {.mistake = "expected an object with id and target, or cancel"};
   const auto number = [&](const char* key) -> std::int64_t {
     const auto found = said.find(key);

@@ -23,22 +23,26 @@ tcp::endpoint endpoint_of(const ServerOptions& options) {
   return {address, options.port};
 }
 
+/// Of each lane whose questions take time.
+std::size_t threads_of(const ServerOptions& options) {
+  return options.workers > 0 ? static_cast<std::size_t>(options.workers)
+                             : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+}
+
 }  // namespace
 
 Network::Network(Api& answering, const ServerOptions& chosen)
-    : api(answering),
-      options(chosen),
-      workers(chosen.workers > 0 ? static_cast<std::size_t>(chosen.workers)
-                                 : std::max<std::size_t>(1, std::thread::hardware_concurrency())) {}
+    : api(answering), options(chosen), answers(threads_of(chosen)), studies(threads_of(chosen)) {}
 
 bool Network::answer(Request request, std::stop_token stop, OnProgress progress, std::function<void(Reply)> done) {
-  if (waiting >= options.waiting || ending) return false;
-  ++waiting;
-  asio::post(workers, [this, request = std::move(request), stop = std::move(stop), progress = std::move(progress),
-                       done = std::move(done)]() mutable {
+  Workers& lane = of(lane_of(request));
+  if (lane.waiting >= options.waiting || ending) return false;
+  ++lane.waiting;
+  asio::post(lane.pool, [this, &lane, request = std::move(request), stop = std::move(stop),
+                         progress = std::move(progress), done = std::move(done)]() mutable {
     Reply reply = stop.stop_requested() ? error_reply(409, "given up") : api.answer(request, stop, progress);
-    asio::post(io, [this, reply = std::move(reply), done = std::move(done)]() mutable {
-      --waiting;
+    asio::post(io, [&lane, reply = std::move(reply), done = std::move(done)]() mutable {
+      --lane.waiting;
       done(std::move(reply));
     });
   });
@@ -104,7 +108,7 @@ Server::Server(Api& api, const ServerOptions& options) : state_(std::make_unique
 
 Server::~Server() {
   state_->end();
-  state_->network.workers.join();
+  for (const Lane lane : {Lane::shipped, Lane::answers, Lane::studies}) state_->network.of(lane).pool.join();
   state_->network.on_room = {};
   // Answers that were posted meanwhile.
   state_->network.io.restart();

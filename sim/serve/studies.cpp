@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "sim/config/parse_yaml.h"
+#include "sim/input/json_depth.h"
 #include "sim/report/comparison_report.h"
 #include "sim/report/fit_report.h"
 #include "sim/report/plan_report.h"
@@ -16,6 +17,7 @@
 #include "sim/study/plan/plan_search.h"
 #include "sim/study/sweep/run_sweep.h"
 #include "sim/study/sweep/sweep_scenario.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::serve {
@@ -52,14 +54,9 @@ Side side_of(const ordered_json& json, bool datasheet) {
 }
 
 ordered_json parsed(const std::string& body) {
-  constexpr int kMostDepth = 64;
-  int depth = 0;
-  const auto limit = [&](int level, nlohmann::detail::parse_event_t, ordered_json&) {
-    depth = std::max(depth, level);
-    return level <= kMostDepth;
-  };
-  ordered_json json = ordered_json::parse(body, limit, false);
-  if (json.is_discarded() || depth > kMostDepth) throw UserError("the body is no JSON");
+  check_json_depth(body);
+  ordered_json json = ordered_json::parse(body, nullptr, false);
+  if (json.is_discarded()) throw UserError("the body is no JSON");
   return json;
 }
 
@@ -111,7 +108,6 @@ Reply Api::compare(const Asked& asked) {
     scenarios.push_back(load_scenario(side.source, *known));
     labels.push_back(side.label.empty() ? scenarios.back().title : side.label);
   }
-  if (asked.stop.stop_requested()) throw Cancelled();
   return json_reply(comparison_json(ridgeline::compare(session_, scenarios, labels, asked.engine())));
 }
 
@@ -140,17 +136,14 @@ Reply Api::sweep(const Asked& asked) {
   const Place place(sweeps_, options_.most_sweeps);
   if (!place.got()) return error_reply(503, "as many sweeps as this server takes at once are running");
   const std::vector<std::uint64_t> indices = sweep.points();
-  std::atomic<bool> stop{false};
-  const std::stop_callback given_up(asked.stop, [&stop] { stop = true; });
   std::uint64_t done = 0;
   SweepRunOptions options;
-  options.stop = &stop;
   options.on_points = [&](std::span<const SweepPoint> points) {
     done += points.size();
     if (asked.progress) asked.progress(done, indices.size());
   };
   const std::vector<SweepPoint> points = run_sweep(sweep, indices, options);
-  if (stop) throw Cancelled();
+  keep_budget("the sweep");
   return json_reply(sweep_json(sweep, points));
 }
 
@@ -164,19 +157,17 @@ Reply Api::plan(const Asked& asked) {
   request.engine = asked.engine();
   const Place place(sweeps_, options_.most_sweeps);
   if (!place.got()) return error_reply(503, "as many sweeps as this server takes at once are running");
-  std::atomic<bool> stop{false};
-  const std::stop_callback given_up(asked.stop, [&stop] { stop = true; });
   const PlanQuestion question = plan_question(request, session_, 0);
   if (question.candidates.size() > options_.most_sweep_points)
     throw UserError(fmt::format("the plan has {} ways, a server takes {}; keep some keys with set, or ridgeline plan",
                                 question.candidates.size(), options_.most_sweep_points));
-  PlanSearchOptions options{.stop = &stop};
+  PlanSearchOptions options;
   options.on_progress = [&](std::size_t predicted, std::size_t open) {
     if (asked.progress) asked.progress(predicted, predicted + open);
   };
   Ranks alone;
   const PlanSearch search = search_plan(question, session_, alone, options);
-  if (stop) throw Cancelled();
+  keep_budget("the plan");
   check_that_some_fit(question, search);
   return json_reply(plan_json(question, search, answer_plan(question, search, session_, 0)));
 }

@@ -1,10 +1,19 @@
 #include "sim/timeline/every_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
+#include "sim/units/budget.h"
+#include "sim/units/user_error.h"
+
 namespace ridgeline {
 namespace {
+
+/// Actions of all runs: about 1 GB of plans, spans and durations.
+constexpr std::uint32_t kMostPlayed = 4'000'000;
 
 /// Writes runs of the repeated actions one behind another, and gives the events of each their own names.
 class Writer {
@@ -19,6 +28,12 @@ class Writer {
   EveryRun write() {
     const StepRange step = program_.steps.back();
     const StepRange held = repeat_.actions;
+    const auto most = static_cast<std::int64_t>(kMostPlayed / std::max(1u, held.end - held.begin));
+    if (repeat_.times > most)
+      throw UserError(
+          fmt::format("{} micro-batches of {} actions each, one after the other, are more than the {},000,000 that a "
+                      "timeline holds: a larger micro-batch needs fewer",
+                      repeat_.times, held.end - held.begin, kMostPlayed / 1'000'000));
     result_.actions.reserve(step.end - step.begin + (held.end - held.begin) * static_cast<std::size_t>(repeat_.times));
     for (std::uint32_t i = step.begin; i < held.begin; ++i) add(program_.actions[i]);
     first_ = recorded_;
@@ -26,6 +41,7 @@ class Writer {
     for (std::uint32_t i = held.begin; i < held.end; ++i) add(program_.actions[i]);
     in_run_ = recorded_ - first_;
     for (run_ = 1; run_ < repeat_.times; ++run_) {
+      keep_budget_often("the timeline of the micro-batches");
       numbers_ = numbers_before;
       recorded_ = first_;
       for (std::uint32_t i = held.begin; i < held.end; ++i) add(program_.actions[i]);
@@ -89,7 +105,7 @@ class Writer {
 }  // namespace
 
 bool plays_every_run(const StepProgram& program) {
-  return program.has_streams() && program.stage_actions.empty() && program.repeat_of_steady_step().times > 1;
+  return is_ordered(program) && program.stage_actions.empty() && program.repeat_of_steady_step().times > 1;
 }
 
 EveryRun every_run(const StepProgram& program, std::int64_t runs) { return Writer(program, runs).write(); }

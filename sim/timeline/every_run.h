@@ -16,6 +16,11 @@ struct EveryRun {
   RepeatedLaunches repeat;  ///< of the step as it is held, as often as it is written
 };
 
+/// Whether the order in which streams and events follow each other decides anything.
+[[nodiscard]] inline bool is_ordered(const StepProgram& program) {
+  return program.has_streams() || (program.trace != nullptr && program.trace->events > 0);
+}
+
 /// Whether a step has to be written out for the timeline: it has streams and holds something once. What a rank of a
 /// pipeline holds once is played by its schedule.
 bool plays_every_run(const StepProgram& program);

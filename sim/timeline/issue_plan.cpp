@@ -196,7 +196,7 @@ class Planner {
   }
   void add_launch(const Action& action, double gap) {
     if (first_in_group_ == plan_.launches.size() && group_cost_ == 0.0) group_.action = index_of(action);
-    if (program_.has_streams())
+    if (is_ordered(program_))
       plan_.order.push_back(
           {StreamPoint::Kind::launch, action.stream, static_cast<std::uint32_t>(plan_.launches.size())});
     plan_.launches.push_back(issue(action, gap));
@@ -235,8 +235,8 @@ class Planner {
   }
   void finish(const RepeatedLaunches& repeat) {
     plan_.repeat = repeat;
-    if (program_.has_streams()) {
-      plan_.streams = program_.trace->streams.size();
+    if (program_.trace != nullptr) {  // events need no second stream
+      plan_.streams = std::max<std::size_t>(1, program_.trace->streams.size());
       plan_.events = program_.trace->events;
     }
     plan_.tail.wait_before = wait_;

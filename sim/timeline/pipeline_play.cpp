@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -68,6 +69,7 @@ bool PipelinePlay::advance(std::size_t number) {
   const StageScript& script = detailed ? *fine_ : *rank.played.script;
   const std::size_t before = rank.next, began = rank.point;
   for (const auto& actions = *rank.played.actions; rank.next < actions.size(); ++rank.next) {
+    keep_budget_often("the timeline of the pipeline");
     const StageAction& action = actions[rank.next];
     const std::size_t entry = rank.played.positions[rank.next] + 1;
     const std::vector<StretchPoint>& points = script.actions[entry];

@@ -9,6 +9,7 @@
 #include "sim/timeline/every_run.h"
 #include "sim/timeline/stream_recurrence.h"
 #include "sim/timing/clock_law.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
@@ -52,6 +53,7 @@ std::optional<SettledRun> settle_with(AnyRecurrence recurrence, const IssuePlan&
   const auto further = static_cast<double>(plan.repeat.times - 1);
   double lead = 0.0, unplayed = 0.0, done = 0.0;
   while (run.steps < std::max(2, most_steps)) {
+    keep_budget("the timeline");
     run.begin = recurrence.gpu();
     run.host_begin = recurrence.host();
     run.last = recurrence.step(plan, durations, run.spans);
@@ -100,6 +102,7 @@ std::vector<double> contended(const IssuePlan& plan, const RepeatedLaunches& rep
   for (std::size_t i = 0; i < spans.size(); ++i) (plan.launches[i].stream == 0 ? kernels : others).push_back(i);
   std::vector<double> durations(alone.begin(), alone.end());
   for (const std::size_t other : others) {
+    keep_budget_often("the timeline");
     const std::size_t collective = repeat.held_as(other);
     const auto after = [&](double at, std::size_t kernel) { return at < spans[kernel].end; };
     auto kernel = std::upper_bound(kernels.begin(), kernels.end(), spans[other].start, after);

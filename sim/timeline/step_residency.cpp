@@ -8,6 +8,7 @@
 
 #include "sim/timeline/step_launches.h"
 #include "sim/timing/l2_residency.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
@@ -87,6 +88,7 @@ StepResidency residency_of_repeated_step(const StepProgram& program, const L2Spe
   for (const Action* action : std::span(deciding.launches).first(deciding.before))
     held.visit(program.launches[action->index], program.operands_of(action->call), shares);
   for (const Action& action : program.steady_step()) {
+    keep_budget_often("timing kernels");
     if (further.begin_at(action))
       further.visit(
           [&](const KernelLaunch& launch, std::span<const Operand> operands) { held.visit(launch, operands, shares); });
@@ -243,6 +245,7 @@ class ResidencyStretches {
     std::vector<Operand> numbered;
     std::uint32_t call = Action::kNoCall;
     for (const Action* action : launches) {
+      keep_budget_often("timing kernels");
       if (action->call != std::exchange(call, action->call) || numbered.empty()) {
         numbered.clear();
         for (const Operand& operand : program_.operands_of(action->call))

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/timeline/step_launches.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
@@ -95,6 +96,7 @@ StepTimes time_step(const StepProgram& program, const TimingEngine& engine, cons
   };
   if (const std::unique_ptr<TimingRun> run = engine.start_run()) {
     const auto next = [&](const Action& action) {
+      keep_budget("simulating kernels");
       return run->next(program.launches[action.index], program.operands_of(action.call));
     };
     FurtherRuns further(program, gpu.l2);
@@ -113,6 +115,7 @@ StepTimes time_step(const StepProgram& program, const TimingEngine& engine, cons
   if (residency == nullptr) residency = &(own = residency_of_step(program, gpu.l2));
   TimedLaunches timed(program.launches.size());
   const auto time_of = [&](std::uint32_t index, std::size_t launch) {
+    keep_budget_often("timing kernels");
     const std::uint64_t packed = residency->packed[launch];
     if (shared == nullptr || program.launch_numbers.empty())
       return engine.time(program.launches[index], residency->of(launch));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline {
 
 StreamRecurrence::StreamRecurrence(std::size_t streams, std::size_t events, int queue_depth, double start_latency)
@@ -25,6 +27,7 @@ Recurrence::Step StreamRecurrence::step(const IssuePlan& plan, std::span<const d
   Recurrence::Step step;
   double starved = 0.0;  // before what the plan repeats
   for (const StreamPoint& point : plan.order) {
+    keep_budget_often("the timeline");
     Stream& stream = streams_[point.stream];
     switch (point.kind) {
       case StreamPoint::Kind::record_event: events_[point.index] = stream.done(); continue;

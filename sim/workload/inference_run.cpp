@@ -33,11 +33,14 @@ std::optional<DType> autocast_of(Precision precision) {
   return std::nullopt;
 }
 
+/// Of a run: about 1 GB with what is made of them.
+constexpr std::int64_t kMostCalls = 2'000'000;
+
 class InferenceLoop {
  public:
   InferenceLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& how,
                 AttentionChoice attention)
-      : model_(model), how_(how), inference_(*how.inference), eager_(trace) {
+      : trace_(trace), model_(model), how_(how), inference_(*how.inference), eager_(trace) {
     eager_.gradients_enabled = false;
     trace.without_gradients = true;
     eager_.sparse_weights = model.sparse_weights;
@@ -126,8 +129,11 @@ class InferenceLoop {
       family_->store = &*store;
     }
     Tensor scores = inference_.beams > 1 ? small({inference_.sequences, inference_.beams}, DType::fp32) : Tensor{};
-    Tensor next_scores;  // of the last token: a variable that lives through the next forward pass
+    Tensor next_scores;     // of the last token: a variable that lives through the next forward pass
+    std::size_t calls = 0;  // up to the last token
     for (std::int64_t token = 0; token < inference_.new_tokens; ++token) {
+      if (token == 2) refuse_what_grows_too_long(trace_.calls.size() - calls);
+      calls = trace_.calls.size();
       eager_.recorder.host(HostClass::python_fixed, kPythonOfToken);
       const std::int64_t length = prompt + token;
       const bool whole = token == 0 || !store;
@@ -145,6 +151,16 @@ class InferenceLoop {
     next_scores = Tensor{};
     if (store) store->clear();
     family_->store = nullptr;
+  }
+
+  /// Told after the second token, not when the memory is full.
+  void refuse_what_grows_too_long(std::size_t calls_of_token) const {
+    if (static_cast<std::int64_t>(calls_of_token) * inference_.new_tokens <= kMostCalls) return;
+    throw UserError(fmt::format(
+        "inference.new_tokens: {} tokens of {} operations each are more than the {},000,000 operations that a "
+        "prediction holds; at most {} tokens of this network",
+        inference_.new_tokens, calls_of_token, kMostCalls / 1'000'000,
+        kMostCalls / static_cast<std::int64_t>(calls_of_token)));
   }
 
   void take_likeliest(const Tensor& logits, Tensor& next_scores, Tensor& ids) {
@@ -188,6 +204,7 @@ class InferenceLoop {
     ask(small({}, DType::boolean, 8));
   }
 
+  const OpTrace& trace_;
   const ModelDescription& model_;
   const TrainingDescription& how_;
   const InferenceDescription& inference_;

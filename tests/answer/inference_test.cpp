@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -139,6 +140,31 @@ TEST(Inference, AMistakeNamesItsKey) {
   EXPECT_NE(message("prompt_length: 10, cache: statc").find("static"), std::string::npos);
   EXPECT_NE(message("new_tokens: 10").find("prompt_length"), std::string::npos);
   EXPECT_NE(message("prompt_length: 10, beams: 4").find("new_tokens"), std::string::npos);
+}
+
+// Told after two tokens, before the list of operations fills the memory.
+TEST(Inference, MoreTokensThanAPredictionHoldsAreRefusedEarly) {
+  const auto scenario = [](int tokens) {
+    ScenarioSource source;
+    source.text =
+        json{{"hardware", "nvidia-h200-sxm-141gb"},
+             {"model", "gpt2-xl"},
+             {"inference", {{"sequences", 1}, {"prompt_length", 16}, {"precision", "bf16"}, {"new_tokens", tokens}}}}
+            .dump();
+    source.overrides = {{"model.max_positions", "1000000", ""}};
+    return load_scenario(source);
+  };
+  Session session;
+  EXPECT_GT(StepRun(session, scenario(8), "analytic").program().actions.size(), 1000u);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    (void)StepRun(session, scenario(900'000), "analytic").program();
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("inference.new_tokens: 900000 tokens of"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 }  // namespace

@@ -121,8 +121,8 @@ TEST_P(EveryWayToTrain, is_as_if_every_micro_batch_were_written_out) {
     EXPECT_EQ(folded.model_flops, written.model_flops);
     const StepProgram few = make_program(folded, s.gpu, s.software), all = make_program(written, s.gpu, s.software);
     Session session;
-    const StepRun run_of_few(session, s, "analytic", {}, std::make_shared<SharedTrace>(folded)),
-        run_of_all(session, s, "analytic", {}, std::make_shared<SharedTrace>(written));
+    const StepRun run_of_few(session, s, "analytic", std::make_shared<SharedTrace>(folded)),
+        run_of_all(session, s, "analytic", std::make_shared<SharedTrace>(written));
     const Prediction &a = run_of_few.prediction(), &b = run_of_all.prediction();
     expect_same_steps(a.step, b.step);
     for (std::size_t i = 0; i < kTimeClasses; ++i)
@@ -177,8 +177,8 @@ TEST(RepeatedMicroBatches, a_simulated_step_is_as_written_out) {
     const Scenario s = scenario_of(c, 9);
     const OpTrace folded = run_of(c, s, 0), written = run_of(c, s, kAll);
     Session session;
-    const StepRun a(session, s, "simulate", {}, std::make_shared<SharedTrace>(folded)),
-        b(session, s, "simulate", {}, std::make_shared<SharedTrace>(written));
+    const StepRun a(session, s, "simulate", std::make_shared<SharedTrace>(folded)),
+        b(session, s, "simulate", std::make_shared<SharedTrace>(written));
     expect_close(a.step().time.value(), b.step().time.value(), "step", tolerance);
     expect_close(a.step().gpu_busy.value(), b.step().gpu_busy.value(), "busy", tolerance);
   }

@@ -100,8 +100,8 @@ void expect_same_memory_need(const MemoryPrediction& a, const MemoryPrediction& 
 /// The trace is given in `folded`; written out it comes from `s` itself.
 void expect_as_written_out(const Scenario& s, OpTrace folded, OpTrace written) {
   Session session;
-  const StepRun few(session, s, "analytic", {}, std::make_shared<SharedTrace>(std::move(folded))),
-      all(session, s, "analytic", {}, std::make_shared<SharedTrace>(std::move(written)));
+  const StepRun few(session, s, "analytic", std::make_shared<SharedTrace>(std::move(folded))),
+      all(session, s, "analytic", std::make_shared<SharedTrace>(std::move(written)));
   const Prediction &a = few.prediction(), &b = all.prediction();
   const double step = b.step.time.value();
   expect_near(a.step.time.value(), step, step, "step");

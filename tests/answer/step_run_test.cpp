@@ -11,6 +11,7 @@
 #include "sim/answer/sensitivity.h"
 #include "sim/answer/step_detail.h"
 #include "sim/report/json/prediction_json.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -157,7 +158,9 @@ TEST(StepRun, ManyThreadsSeeOneValue) {
 TEST(StepRun, AStoppedRunThrowsAndAnswersNothing) {
   Session session;
   std::stop_source stop;
-  const StepRun run(session, scenario_of("bert-base", 4), "analytic", stop.get_token());
+  const Budget budget({}, stop.get_token());
+  const UnderBudget under(&budget);
+  const StepRun run(session, scenario_of("bert-base", 4), "analytic");
   const Seconds time = run.timeline().step;
   stop.request_stop();
   EXPECT_THROW((void)run.prediction(), Cancelled);

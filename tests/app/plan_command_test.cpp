@@ -22,6 +22,37 @@ constexpr const char* kTiny =
     "512, "
     "feed_forward: 1024, vocabulary: 8000}\" --seq 256 --precision bf16 --batch 4 --gpus 2";
 
+// The option takes one word, or a list with commas, and leaves the file behind it.
+TEST(PlanCommand, gpus_leave_the_file_alone) {
+  const std::string file = "scenarios/bert-large-fp32.yaml";
+  const ProgramRun behind = run_program("plan --gpus 2 " + file + " --hardware nvidia-h200-sxm-141gb --batch 4"),
+                   before = run_program("plan " + file + " --gpus 2 --hardware nvidia-h200-sxm-141gb --batch 4");
+  EXPECT_EQ(behind.exit_code, 0) << behind.err;
+  EXPECT_EQ(behind.out, before.out);
+  EXPECT_EQ(run_program("plan --gpus 2,4 " + file + " --hardware nvidia-h200-sxm-141gb --batch 4").exit_code, 0);
+}
+
+// Ctrl+C while configurations are listed, read and timed; 645120 has 144 divisors.
+TEST(PlanCommand, stops_while_it_lists_configurations) {
+  for (const char* after : {"0.2", "1"}) {
+    const ProgramRun run =
+        run_program("hardware >/dev/null; timeout --foreground -s INT -k 5 " + std::string(after) +
+                    " " RIDGELINE_BINARY
+                    " plan --gpus 512 --batch 645120 --model llama-3-70b --cluster p5 --seq 4096 --precision bf16");
+    EXPECT_EQ(run.exit_code, 124) << "ended in time: " << run.err;  // what timeout says of a command it stopped
+    EXPECT_THAT(run.err, HasSubstr("ridgeline: stopped"));
+  }
+}
+
+TEST(PlanCommand, what_grows_too_large_ends_in_one_sentence) {
+  const ProgramRun run = run_program(
+      "plan --gpus 8,16,32,64,128,256,512 --batch 698377680 --model llama-3-70b --cluster p5 "
+      "--seq 4096 --precision bf16");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("configurations"));
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+}
+
 TEST(PlanCommand, json_and_text_tell_the_same) {
   const ProgramRun run = run_program(std::string(kTiny) + " --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;

@@ -294,6 +294,36 @@ TEST_F(ServedApi, a_stopped_sweep_is_given_up) {
   EXPECT_EQ(done, 8u);
 }
 
+TEST_F(ServedApi, what_grows_beyond_its_budget_is_told_so) {
+  ApiOptions options;
+  options.memory = 1 << 20;
+  Api small(options);
+  Request request{.method = "POST", .target = "/api/plan?gpus=8&sequences=645120"};
+  request.host = "localhost";
+  request.body = R"({"hardware":"nvidia-a100-sxm4-80gb","model":"gpt2-xl","training":{"sequence_length":1024}})";
+  const Reply reply = small.answer(request);
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_THAT(reply.body, HasSubstr("takes more than 1.00 MiB of memory; RIDGELINE_MEMORY_BUDGET allows more"));
+  options.memory = 0;
+  options.time_of_study = std::chrono::seconds(1);
+  Api hurried(options);
+  const Reply late = hurried.answer(request);
+  EXPECT_EQ(late.status, 422);
+  EXPECT_THAT(late.body, HasSubstr("takes longer than 1 s, the time of one question"));
+}
+
+TEST_F(ServedApi, questions_of_many_steps_have_a_lane_of_their_own) {
+  const auto lane = [](const std::string& target) { return lane_of({.target = target}); };
+  for (const char* target : {"/", "/lab.js", "/api/hosts", "/api/hardware/nvidia-t4", "/api/scenarios", "/nothing"})
+    EXPECT_EQ(lane(target), Lane::shipped) << target;
+  for (const char* target : {"/api/predict", "/api/predict?engine=analytic", "/api/kernels", "/api/exercises/3",
+                             "/api/memory?file=a", "/api/microkernels"})
+    EXPECT_EQ(lane(target), Lane::answers) << target;
+  for (const char* target : {"/api/compare", "/api/fit?set=a", "/api/sweep", "/api/plan?gpus=8",
+                             "/api/predict?engine=simulate", "/api/kernels?hardware=a&engine=simulate"})
+    EXPECT_EQ(lane(target), Lane::studies) << target;
+}
+
 TEST_F(ServedApi, of_one_clients_questions_the_newest_counts) {
   EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=2", kScenario).status, 200);
   EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=1", kScenario).status, 409);

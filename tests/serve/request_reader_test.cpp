@@ -105,6 +105,27 @@ TEST(RequestReader, a_body_is_a_text_or_json) {
   EXPECT_EQ(body("\"\""), "");
 }
 
+// The library that reads JSON goes down one call a level: what nests too deep is refused before it is read.
+TEST(RequestReader, messages_nest_no_deeper_than_files) {
+  const auto nested = [](int levels, const std::string& open, const std::string& inner, const std::string& close) {
+    std::string text;
+    for (int i = 0; i < levels; ++i) text += open;
+    text += inner;
+    for (int i = 0; i < levels; ++i) text += close;
+    return text;
+  };
+  for (const int levels : {65, 1000, 88'000, 400'000}) {
+    for (const std::string& deep : {nested(levels, "[", "", "]"), nested(levels, R"({"a":)", "1", "}")}) {
+      EXPECT_THAT(read_message(deep, true).mistake, HasSubstr("nested more than 64 levels deep"));
+      EXPECT_THAT(read_message(R"({"id":1,"target":"/api/predict","body":)" + deep + "}", true).mistake,
+                  HasSubstr("nested more than 64 levels deep"));
+    }
+  }
+  const SocketMessage message = read_message(R"({"id":1,"target":"/","body":)" + nested(63, "[", "", "]") + "}", true);
+  EXPECT_EQ(message.mistake, "");
+  EXPECT_EQ(message.body, nested(63, "[", "", "]"));
+}
+
 TEST(RequestReader, a_header_twice_is_ambiguous_where_it_decides) {
   const std::string begin = "GET / HTTP/1.1\r\nHost: a\r\n";
   for (const char* header : {"Host", "Origin", "Authorization"})

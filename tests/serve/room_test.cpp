@@ -112,9 +112,9 @@ TEST(Room, questionsThatWaitAreCounted) {
   const Client second(server.port());
   first.send(kept("/api/sweep", endless_sweep()));
   wait_ms(50);
-  second.send(kept("/api/hosts"));
+  second.send(kept("/api/sweep", sweep_body(1)));
   EXPECT_EQ(second.receive("]", 300), "") << "the worker is busy";
-  const std::string third = server.said(request("/api/hosts"));
+  const std::string third = server.said(request("/api/sweep", "", sweep_body(1), "POST"));
   EXPECT_THAT(third, StartsWith("HTTP/1.1 503"));
   EXPECT_THAT(third, HasSubstr("as many questions as this server takes are waiting; ask again"));
   first.hang_up();
@@ -206,6 +206,23 @@ TEST(Room, aPortIsFreeAgainAtOnce) {
   }
   const Server again(api, options);
   EXPECT_EQ(again.port(), options.port);
+}
+
+// As many studies as there are workers, and more that wait, keep nobody from what takes milliseconds.
+TEST(Room, studiesDelayNoShortAnswers) {
+  ServerOptions options;
+  options.workers = 1;
+  const OwnServer server(options);
+  std::vector<std::unique_ptr<Client>> busy;
+  for (int i = 0; i < 4; ++i) {
+    busy.push_back(std::make_unique<Client>(server.port()));
+    busy.back()->send(request("/api/sweep", "", endless_sweep(), "POST"));
+  }
+  wait_ms(100);
+  const auto begin = std::chrono::steady_clock::now();
+  const Client other(server.port());
+  EXPECT_TRUE(answered_on(other));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ TEST_F(Studies, sidesAreTextsOrObjectsWithLabelsOfTheirOwn) {
 TEST_F(Studies, bodiesAreNestedSoDeepAndNotDeeper) {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_THAT(mistake("/api/compare", nested(64)), HasSubstr("expected {"));
-  EXPECT_EQ(mistake("/api/compare", nested(66)), "the body is no JSON");
+  EXPECT_EQ(mistake("/api/compare", nested(65)), "nested more than 64 levels deep");
+  EXPECT_EQ(mistake("/api/compare", nested(300'000)), "nested more than 64 levels deep");
   EXPECT_EQ(mistake("/api/compare", "{"), "the body is no JSON");
   EXPECT_EQ(mistake("/api/compare", ""), "the body is no JSON");
   EXPECT_EQ(mistake("/api/compare", "[1,]"), "the body is no JSON");

@@ -9,6 +9,7 @@
 
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/step_run.h"
+#include "sim/units/budget.h"
 #include "sim/workload/families/family.h"
 
 namespace ridgeline {
@@ -102,7 +103,7 @@ const PipelineTimeline& PipelineRun::timeline() const {
 }
 
 PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const {
-  whole_.go_on();
+  keep_budget("the prediction of a pipeline");
   const Scenario& scenario = whole_.scenario();
   std::vector<std::vector<KernelTime>> scaled;
   std::vector<PipelineClass> classes;

@@ -12,6 +12,7 @@
 
 #include "sim/answer/step_run.h"
 #include "sim/study/sweep/sweep_scenario.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -28,12 +29,13 @@ class AnswerOfPlan {
     PlanAnswer answer;
     if (search_.best.empty()) return answer;
     answer.rows.resize(search_.best.size());
-    tbb::parallel_for(std::size_t{0}, answer.rows.size(), [&](std::size_t i) {
+    const auto fill = with_same_budget([&](std::size_t i) {
       PlanRow& row = answer.rows[i];
       row.entry = search_.best[i];
       const PlanCandidate& c = question_.candidates[row.entry];
       row.side = compared_side(session_, scenario_of_entry(row.entry), split_words(c) + "; " + step_words(c), engine());
     });
+    tbb::parallel_for(std::size_t{0}, answer.rows.size(), fill);
     for (std::size_t i = 1; i < answer.rows.size(); ++i)
       answer.rows[i].against_best = difference_of(answer.rows.front().side, answer.rows[i].side);
     if (answer.rows.size() > 1) answer.order = order_of(answer.rows[0].side, answer.rows[1].side);
@@ -87,7 +89,7 @@ class AnswerOfPlan {
          false, cluster.nodes > 1}};
     // Row by row: another host runs the same kernels, which are known already.
     std::vector<std::vector<Seconds>> times(worlds.size(), std::vector<Seconds>(rows.size()));
-    tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
+    const auto time_row = with_same_budget([&](std::size_t i) {
       for (std::size_t w = 0; w < worlds.size(); ++w) {
         if (!worlds[w].matters) continue;
         Scenario other = rows[i].side.scenario();
@@ -97,6 +99,7 @@ class AnswerOfPlan {
                                            : StepRun(session_, std::move(other), engine()).step_beside(host);
       }
     });
+    tbb::parallel_for(std::size_t{0}, rows.size(), time_row);
     std::vector<PlanChange> result;
     for (std::size_t w = 0; w < worlds.size(); ++w) {
       if (!worlds[w].matters) continue;
@@ -119,7 +122,7 @@ class AnswerOfPlan {
     std::sort(order.begin(), order.end());
     order.resize(std::min(order.size(), kTriedWithMemory));
     std::vector<std::optional<PlanWithMemory>> tried(order.size());
-    tbb::parallel_for(std::size_t{0}, order.size(), [&](std::size_t k) {
+    const auto try_one = with_same_budget([&](std::size_t k) {
       try {
         const StepRun run(session_, scenario_of_entry(order[k].second), engine());
         const Seconds time = run.step_beside(run.scenario().host);
@@ -128,6 +131,7 @@ class AnswerOfPlan {
         tried[k].reset();
       }
     });
+    tbb::parallel_for(std::size_t{0}, order.size(), try_one);
     std::optional<PlanWithMemory> result;
     for (const auto& one : tried)
       if (one && (!result || one->memory < result->memory)) result = one;
@@ -147,7 +151,7 @@ PlanAnswer answer_plan(const PlanQuestion& question, const PlanSearch& search, S
   const int cores = threads > 0 ? threads : tbb::info::default_concurrency();
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(cores));
   tbb::task_arena arena(cores);
-  arena.execute([&] { answer = AnswerOfPlan(question, search, session).make(); });
+  arena.execute(with_same_budget([&] { answer = AnswerOfPlan(question, search, session).make(); }));
   return answer;
 }
 

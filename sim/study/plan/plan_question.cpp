@@ -13,6 +13,7 @@
 #include "sim/study/plan/plan_base.h"
 #include "sim/study/plan/plan_bounds.h"
 #include "sim/study/plan/plan_space.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -34,8 +35,10 @@ class MicroSteps {
   }
   std::vector<MicroStep> times(Session& session, const std::string& engine) const {
     std::vector<MicroStep> result(scenarios_.size());
-    tbb::parallel_for(std::size_t{0}, scenarios_.size(),
-                      [&](std::size_t i) { result[i] = time_micro_step(session, scenarios_[i], engine); });
+    tbb::parallel_for(std::size_t{0}, scenarios_.size(), with_same_budget([&](std::size_t i) {
+                        keep_budget("timing the micro-batches of a plan");
+                        result[i] = time_micro_step(session, scenarios_[i], engine);
+                      }));
     return result;
   }
 
@@ -47,7 +50,8 @@ class MicroSteps {
 std::vector<std::optional<TrainingDescription>> readings(const PlanBase& base, std::vector<PlanCandidate>& candidates,
                                                          Descriptions& descriptions) {
   std::vector<std::optional<TrainingDescription>> result(candidates.size());
-  tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t i) {
+  const auto read = with_same_budget([&](std::size_t i) {
+    keep_budget("reading the configurations of a plan");
     PlanCandidate& candidate = candidates[i];
     if (!candidate.refused.empty()) return;
     try {
@@ -59,6 +63,7 @@ std::vector<std::optional<TrainingDescription>> readings(const PlanBase& base, s
       candidate.refused = error.what();
     }
   });
+  tbb::parallel_for(std::size_t{0}, candidates.size(), read);
   return result;
 }
 
@@ -85,6 +90,7 @@ void find_bounds(const PlanBase& base, const PlanRequest& request, std::vector<P
   std::vector<std::optional<std::size_t>> place(candidates.size());
   Scenario scenario = base.scenario;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
+    keep_budget("comparing the configurations of a plan");
     if (!trainings[i]) continue;
     scenario = scenario_of(i);
     candidates[i].least_memory = least_memory(scenario, {});
@@ -92,6 +98,7 @@ void find_bounds(const PlanBase& base, const PlanRequest& request, std::vector<P
   }
   const std::vector<MicroStep> times = micro_steps.times(session, request.engine);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
+    keep_budget("comparing the configurations of a plan");
     if (!trainings[i]) continue;
     const MicroStep micro_step = place[i] ? times[*place[i]] : MicroStep{};
     scenario = scenario_of(i);
@@ -113,7 +120,7 @@ PlanQuestion plan_question(const PlanRequest& request, Session& session, int thr
   {
     const int cores = threads > 0 ? threads : tbb::info::default_concurrency();
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(cores));
-    tbb::task_arena(cores).execute([&] { find_bounds(base, request, question.candidates, session); });
+    tbb::task_arena(cores).execute(with_same_budget([&] { find_bounds(base, request, question.candidates, session); }));
   }
   question.title = base.scenario.title;
   question.cluster = base.cluster_name;

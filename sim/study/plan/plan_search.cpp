@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -49,7 +50,7 @@ class PlanSearcher {
   [[nodiscard]] std::size_t next_round() const {
     return std::max(kFirstRound, static_cast<std::size_t>(kFurtherRound * static_cast<double>(result_.predictions)));
   }
-  [[nodiscard]] bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+  [[nodiscard]] bool stopped() const { return is_stopped() || (options_.stop != nullptr && options_.stop->load()); }
 
   /// Those that are known are not predicted again.
   void predict(const std::vector<std::size_t>& places) {

@@ -9,6 +9,7 @@
 
 #include "sim/config/value.h"
 #include "sim/study/plan/accepted_names.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/composition.h"
 
@@ -18,11 +19,18 @@ namespace {
 using config::Override;
 
 constexpr std::int64_t kMostVirtualStages = 16;
+/// Of one number of GPUs: some KB each.
+constexpr std::size_t kMostConfigurations = 100'000;
+constexpr const char* kListing = "listing the configurations of a plan";
 
 std::vector<std::int64_t> divisors(std::int64_t of) {
-  std::vector<std::int64_t> result;
-  for (std::int64_t i = 1; i <= of; ++i)
-    if (of % i == 0) result.push_back(i);
+  std::vector<std::int64_t> result, larger;
+  for (std::int64_t i = 1; i <= of / i; ++i) {
+    if (of % i != 0) continue;
+    result.push_back(i);
+    if (i != of / i) larger.push_back(of / i);
+  }
+  result.insert(result.end(), larger.rbegin(), larger.rend());
   return result;
 }
 
@@ -218,6 +226,7 @@ class PlanSpace {
     }
     const std::int64_t of_rank = base_.batch / now_.data;
     for (const std::int64_t n : divisors(of_rank)) {
+      keep_budget_often(kListing);
       now_.micro_batch = n;
       now_.accumulation = of_rank / n;
       PlanCandidate leaf = now_;
@@ -226,6 +235,11 @@ class PlanSpace {
       leaf.no_sync =
           no_sync != nullptr ? *no_sync == "true" : accumulates && (now_.strategy == "ddp" || now_.strategy == "zero1");
       leaf.changes = changes_of(leaf);
+      if (found_.size() >= kMostConfigurations)
+        throw UserError(fmt::format(
+            "the plan has more than {} configurations on {} GPUs: keep some choices (--set training.parallel.tensor=8, "
+            "training.micro_batch has {} divisors of {} to choose from), or ask for another --batch",
+            kMostConfigurations, gpus_, divisors(of_rank).size(), of_rank));
       found_.push_back(std::move(leaf));
     }
     now_.micro_batch = now_.accumulation = 1;
@@ -256,6 +270,7 @@ class PlanSpace {
 
   /// `now_` as the reader takes it; else the key that it complains of, and why.
   std::optional<TrainingDescription> reading(std::string& key, std::string& why) {
+    keep_budget(kListing);
     PlanCandidate tried = now_;
     tried.data = left();
     if (now_.pipeline > 1)  // enough for any schedule, in whole rounds; nothing else depends on it

@@ -22,6 +22,7 @@
 #include "sim/scenario/step_amount.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/trace/read_recording.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -117,23 +118,26 @@ class Runner {
     indices_ = indices;
     scenarios_.assign(n, {});
     results_.assign(n, {});
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, 16), [&](const auto& range) {
+    const auto read = with_same_budget([&](const auto& range) {
       for (std::size_t i = range.begin(); i != range.end(); ++i) {
         if (!stopped()) load(i);
       }
     });
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, 16), read);
     report_errors();
     make_chunks();
-    tbb::parallel_for(std::size_t{0}, chunks_.size(), [&](std::size_t i) {
-      if (!stopped()) predict_chunk(chunks_[i]);
-    });
+    tbb::parallel_for(std::size_t{0}, chunks_.size(), with_same_budget([&](std::size_t i) {
+                        if (!stopped()) predict_chunk(chunks_[i]);
+                      }));
     return std::move(results_);
   }
 
  private:
   using Points = std::vector<std::size_t>;  ///< of the block
 
-  [[nodiscard]] bool stopped() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+  [[nodiscard]] bool stopped() const {
+    return is_stopped() || (options_.stop && options_.stop->load(std::memory_order_relaxed));
+  }
 
   void fail(std::size_t i, const char* why) {
     SweepPoint point;
@@ -195,7 +199,7 @@ class Runner {
     for (const std::size_t i : points) {
       if (stopped()) break;
       predict_one(i);
-      done.push_back(*results_[i]);
+      if (results_[i]) done.push_back(*results_[i]);
     }
     if (!options_.on_points || done.empty()) return;
     const std::lock_guard lock(mutex_);
@@ -211,6 +215,7 @@ class Runner {
       results_[i] = sweep_.brief ? brief_point_of(indices_[i], run) : point_of(indices_[i], run);
     } catch (const UserError& error) {
       fail(i, error.what());
+    } catch (const Cancelled&) {  // left out, as those that were not begun
     }
     scenarios_[i] = {};
   }
@@ -240,7 +245,8 @@ std::vector<SweepPoint> run_sweep(const Sweep& sweep, std::span<const std::uint6
   Runner runner(sweep, options, threads);
   for (std::size_t begin = 0; begin < indices.size(); begin += kBlock) {
     std::vector<std::optional<SweepPoint>> block;
-    arena.execute([&] { block = runner.run(indices.subspan(begin, std::min(kBlock, indices.size() - begin))); });
+    arena.execute(with_same_budget(
+        [&] { block = runner.run(indices.subspan(begin, std::min(kBlock, indices.size() - begin))); }));
     for (auto& point : block)
       if (point) points.push_back(std::move(*point));
   }

@@ -16,7 +16,7 @@ class Session;
 
 struct SweepRunOptions {
   int threads = 0;                          ///< 0: all cores
-  const std::atomic<bool>* stop = nullptr;  ///< set: points not yet begun are left out
+  const std::atomic<bool>* stop = nullptr;  ///< set, or the budget stopped: points that are not done are left out
   /// Called now and then with points that are done, one call at a time, from any thread.
   std::function<void(std::span<const SweepPoint>)> on_points;
   Session* session = nullptr;  ///< what several runs share; null: each has its own

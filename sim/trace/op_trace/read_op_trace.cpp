@@ -12,6 +12,7 @@
 #include "sim/trace/op_trace/op_fields.h"
 #include "sim/trace/record_names.h"
 #include "sim/trace/trace_builder.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/repeated_range.h"
@@ -366,6 +367,7 @@ Replayable parse(std::string_view text, const std::string& source) {
   bool seen_header = false;
   try {
     while (!text.empty()) {
+      keep_budget_often("reading an op trace");
       ++number;
       const std::size_t end = std::min(text.find('\n'), text.size());
       const std::string_view line = text.substr(0, end);

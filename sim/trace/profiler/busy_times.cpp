@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline::trace {
 
 double union_of(std::vector<std::pair<double, double>> spans) {
@@ -20,6 +22,7 @@ std::vector<double> times_beside_others(const std::vector<GpuEvent>& gpu) {
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     if (gpu[i].kind != GpuEvent::Kind::kernel) continue;
     for (std::size_t j = i + 1; j < gpu.size() && gpu[j].begin < gpu[i].end; ++j) {
+      keep_budget_often("comparing the kernels of a recording");
       const bool other = gpu[j].kind == GpuEvent::Kind::kernel && gpu[j].stream != gpu[i].stream;
       if (!other || gpu[j].device != gpu[i].device) continue;
       const double both = std::min(gpu[i].end, gpu[j].end) - gpu[j].begin;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline::trace {
 namespace {
 
@@ -47,9 +49,11 @@ StepWindow choose_step(const ProfilerEvents& events, const std::vector<double>& 
   std::vector<StepWindow> steps = marked_steps(events);
   if (steps.empty()) steps = between_optimizer_steps(events);
   std::vector<double> busy(steps.size(), 0.0);
-  for (std::size_t i = 0; i < events.gpu.size(); ++i)
+  for (std::size_t i = 0; i < events.gpu.size(); ++i) {
+    keep_budget("looking for the steps of a recording");
     for (std::size_t s = 0; s < steps.size(); ++s)
       if (steps[s].contains(issued[i])) busy[s] += events.gpu[i].end - events.gpu[i].begin;
+  }
   std::vector<std::size_t> order;
   for (std::size_t s = 0; s < steps.size(); ++s)
     if (busy[s] > 0) order.push_back(s);

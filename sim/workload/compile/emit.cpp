@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sim/units/budget.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline::compile {
@@ -183,6 +184,7 @@ void Emitter::call(std::uint32_t op, const Group& group, const std::vector<Opera
   trace_.operands.insert(trace_.operands.end(), out.begin(), out.end());
   records_.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
   trace_.calls.push_back(call);
+  keep_budget_often("the list of PyTorch's operations");
 }
 
 void Emitter::call(Op op, const Group& group, const std::vector<Operand>& in, const std::vector<Operand>& out) {

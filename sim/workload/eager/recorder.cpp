@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/units/budget.h"
 #include "sim/workload/eager/tensor.h"
 
 namespace ridgeline::eager {
@@ -89,6 +90,7 @@ void Recorder::op(const Op& op, std::span<const Tensor* const> inputs, std::span
       trace_.operands.push_back({now(tensor->storage.id()), std::min(tensor->bytes(), tensor->storage.bytes())});
   trace_.records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
   trace_.calls.push_back(call);
+  keep_budget_often("the list of PyTorch's operations");
 }
 
 std::uint16_t Recorder::module_inside(std::string_view name) {

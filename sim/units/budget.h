@@ -1,0 +1,103 @@
+// The budget of a question: seconds, bytes of the process, and who may stop the work.
+//
+// Whoever asks makes a Budget and an UnderBudget, which holds for the calls of its thread; work that goes to other
+// threads takes the budget along (with_same_budget). Every loop whose length a question decides calls keep_budget(),
+// which names what grows and throws once the budget is spent or the question is stopped. Without a budget the call
+// costs a comparison. Tested by tests/units/budget_test.cpp.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace ridgeline {
+
+/// Thrown to whoever waits for a question that was stopped.
+struct Cancelled : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return "cancelled"; }
+};
+
+/// Thrown where a budget is spent: one sentence that says what grew. No UserError: studies that note why one of their
+/// points failed must not go on with the next one.
+struct OverBudget : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct BudgetLimits {
+  std::int64_t memory = 0;       ///< bytes by which the process may grow; 0: any number
+  std::chrono::seconds time{0};  ///< from the question on; 0: any time
+};
+
+/// Bytes that RIDGELINE_MEMORY_BUDGET allows ("4 GiB"); where it is not set kMemoryBudget, and kMemoryOfAThread for
+/// each core above eight. Throws UserError for a value that is no number of bytes.
+std::int64_t memory_budget();
+inline constexpr std::int64_t kMemoryBudget = 1'400'000'000, kMemoryOfAThread = 100'000'000;
+/// Steps of the largest shipped models take so many times as much where their kernels are simulated.
+inline constexpr std::int64_t kMoreToSimulate = 2;
+
+class Budget {
+ public:
+  /// `stop` and `flag`: either one stops the question. `flag` may be null, else it must outlive the budget.
+  explicit Budget(const BudgetLimits& limits, std::stop_token stop = {}, const std::atomic<bool>* flag = nullptr);
+
+  [[nodiscard]] bool stopped() const {
+    return stop_.stop_requested() || (flag_ != nullptr && flag_->load(std::memory_order_relaxed));
+  }
+  /// Throws Cancelled where the question is stopped and OverBudget where a limit is passed. `what`: "listing the
+  /// configurations of a plan".
+  void check(const char* what) const;
+
+ private:
+  void check_memory(const char* what) const;
+
+  BudgetLimits limits_;
+  std::stop_token stop_;
+  const std::atomic<bool>* flag_;
+  std::chrono::steady_clock::time_point begin_;
+  std::int64_t held_at_begin_ = 0;
+  mutable std::atomic<std::int64_t> next_look_{0};  ///< at the memory, nanoseconds after the begin
+};
+
+namespace budget_detail {
+inline constinit thread_local const Budget* current = nullptr;
+inline constinit thread_local unsigned calls = 0;
+}  // namespace budget_detail
+
+/// Makes a budget that of the thread as long as it lives; null: none.
+class UnderBudget {
+ public:
+  explicit UnderBudget(const Budget* budget) : before_(std::exchange(budget_detail::current, budget)) {}
+  ~UnderBudget() { budget_detail::current = before_; }
+  UnderBudget(const UnderBudget&) = delete;
+  UnderBudget& operator=(const UnderBudget&) = delete;
+
+ private:
+  const Budget* before_;
+};
+
+/// Of rounds that take more than some microseconds each.
+inline void keep_budget(const char* what) {
+  if (budget_detail::current != nullptr) budget_detail::current->check(what);
+}
+/// Of rounds that take less: every 256th call of the thread looks.
+inline void keep_budget_often(const char* what) {
+  if (budget_detail::current != nullptr && (++budget_detail::calls & 255u) == 0) budget_detail::current->check(what);
+}
+/// Whether the question of this thread was stopped.
+inline bool is_stopped() { return budget_detail::current != nullptr && budget_detail::current->stopped(); }
+
+/// `call` for another thread, under the budget of this one, which must outlive it.
+template <class Call>
+auto with_same_budget(Call call) {
+  return [budget = budget_detail::current, call = std::move(call)](auto&&... arguments) -> decltype(auto) {
+    const UnderBudget under(budget);
+    return call(std::forward<decltype(arguments)>(arguments)...);
+  };
+}
+
+}  // namespace ridgeline
