@@ -3,6 +3,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <future>
+#include <stop_token>
+
 #include "ridgeline/ridgeline.h"
 
 namespace py = pybind11;
@@ -21,15 +25,36 @@ py::array_t<T> view(const std::vector<T>& values, const Answer& answer) {
   return array;
 }
 
-/// `call` without the interpreter's lock: other threads of Python run meanwhile.
+constexpr std::chrono::milliseconds kBetweenSignals{20};
+
+/// `call` on a thread of its own, without the interpreter's lock, while this one looks for signals: an exception that a
+/// handler raises (KeyboardInterrupt) stops the call.
 template <class Call>
-decltype(auto) released(const Call& call) {
-  const py::gil_scoped_release release;
-  return call();
+auto released(const Call& call) {
+  std::stop_source stop;
+  auto made = std::async(std::launch::async, [&] {
+    const ridgeline::UntilStopped until(stop.get_token());
+    return call();
+  });
+  for (;;) {
+    {
+      const py::gil_scoped_release release;
+      if (made.wait_for(kBetweenSignals) == std::future_status::ready) break;
+    }
+    if (PyErr_CheckSignals() == 0) continue;
+    const py::error_already_set raised;
+    stop.request_stop();
+    {
+      const py::gil_scoped_release release;
+      made.wait();
+    }
+    throw raised;
+  }
+  return made.get();
 }
 
 py::dict kernels_of(const Answer& answer) {
-  const auto& table = released([&]() -> const ridgeline::KernelTable& { return answer.kernels(); });
+  const auto& table = *released([&] { return &answer.kernels(); });
   py::dict out;
   out["name"] = table.name;
   out["shape"] = table.shape;
@@ -46,7 +71,7 @@ py::dict kernels_of(const Answer& answer) {
 }
 
 py::dict timeline_of(const Answer& answer) {
-  const auto& table = released([&]() -> const ridgeline::TimelineTable& { return answer.timeline(); });
+  const auto& table = *released([&] { return &answer.timeline(); });
   py::dict out;
   out["names"] = table.names;
   out["shapes"] = table.shapes;
@@ -60,7 +85,7 @@ py::dict timeline_of(const Answer& answer) {
 }
 
 py::dict memory_over_time_of(const Answer& answer) {
-  const auto& table = released([&]() -> const ridgeline::MemoryTable& { return answer.memory_over_time(); });
+  const auto& table = *released([&] { return &answer.memory_over_time(); });
   py::dict out;
   out["at_s"] = view(table.at_s, answer);
   out["allocated"] = view(table.allocated, answer);
@@ -102,11 +127,11 @@ void add_answers(py::module_& m) {
       .def("_kernels", &kernels_of)
       .def("_timeline", &timeline_of)
       .def("_memory_over_time", &memory_over_time_of)
-      .def("json", &Answer::json, py::call_guard<py::gil_scoped_release>())
-      .def("text", &Answer::text, py::call_guard<py::gil_scoped_release>())
-      .def("html", &Answer::html, py::call_guard<py::gil_scoped_release>())
-      .def("chrome_trace", &Answer::chrome_trace, py::call_guard<py::gil_scoped_release>())
-      .def("memory_snapshot", &Answer::memory_snapshot, py::call_guard<py::gil_scoped_release>());
+      .def("json", [](const Answer& a) { return released([&] { return a.json(); }); })
+      .def("text", [](const Answer& a) { return released([&] { return a.text(); }); })
+      .def("html", [](const Answer& a) { return released([&] { return a.html(); }); })
+      .def("chrome_trace", [](const Answer& a) { return released([&] { return a.chrome_trace(); }); })
+      .def("memory_snapshot", [](const Answer& a) { return py::bytes(released([&] { return a.memory_snapshot(); })); });
 }
 
 }  // namespace
@@ -145,33 +170,45 @@ PYBIND11_MODULE(_ridgeline, m) {
   py::class_<Simulator>(m, "Simulator")
       .def(py::init<>())
       .def(
-          "predict", [](const Simulator& s, const Question& q) { return s.predict(q); }, py::arg("question"),
-          py::call_guard<py::gil_scoped_release>())
+          "predict",
+          [](const Simulator& s, const Question& question) { return released([&] { return s.predict(question); }); },
+          py::arg("question"))
       .def(
           "compare",
           [](const Simulator& s, const std::vector<Question>& questions, const std::vector<std::string>& labels) {
-            return s.compare(questions, labels);
+            return released([&] { return s.compare(questions, labels); });
           },
-          py::arg("questions"), py::arg("labels") = std::vector<std::string>{},
-          py::call_guard<py::gil_scoped_release>())
-      .def("fit", &Simulator::fit, py::arg("question"), py::call_guard<py::gil_scoped_release>())
+          py::arg("questions"), py::arg("labels") = std::vector<std::string>{})
+      .def(
+          "fit", [](const Simulator& s, const Question& question) { return released([&] { return s.fit(question); }); },
+          py::arg("question"))
       .def(
           "plan",
           [](const Simulator& s, const Question& question, const std::vector<std::int64_t>& gpus, std::int64_t batch,
-             int threads) { return s.plan(question, gpus, batch, threads); },
-          py::arg("question"), py::arg("gpus"), py::arg("batch") = 0, py::arg("threads") = 0,
-          py::call_guard<py::gil_scoped_release>())
-      .def("sweep", &Simulator::sweep, py::arg("file"), py::arg("threads") = 0,
-           py::call_guard<py::gil_scoped_release>())
+             int threads) { return released([&] { return s.plan(question, gpus, batch, threads); }); },
+          py::arg("question"), py::arg("gpus"), py::arg("batch") = 0, py::arg("threads") = 0)
+      .def(
+          "sweep",
+          [](const Simulator& s, const std::string& file, int threads) {
+            return released([&] { return s.sweep(file, threads); });
+          },
+          py::arg("file"), py::arg("threads") = 0)
       .def(
           "kernels",
           [](const Simulator& s, const std::string& cases, const std::string& hardware,
-             const std::vector<std::string>& set, const std::string& engine,
-             const std::string& software) { return s.kernels(cases, hardware, set, engine, software); },
-          py::arg("cases"), py::arg("hardware"), py::arg("set"), py::arg("engine"), py::arg("software"),
-          py::call_guard<py::gil_scoped_release>())
-      .def("memory", &Simulator::memory, py::arg("file"), py::arg("settings") = "", py::arg("capacity") = "",
-           py::call_guard<py::gil_scoped_release>())
+             const std::vector<std::string>& set, const std::string& engine, const std::string& software) {
+            return released([&] { return s.kernels(cases, hardware, set, engine, software); });
+          },
+          py::arg("cases"), py::arg("hardware"), py::arg("set"), py::arg("engine"), py::arg("software"))
+      .def(
+          "memory",
+          [](const Simulator& s, const std::string& file, const std::string& settings, const std::string& capacity) {
+            return released([&] { return s.memory(file, settings, capacity); });
+          },
+          py::arg("file"), py::arg("settings") = "", py::arg("capacity") = "")
       .def("hardware", &Simulator::hardware)
       .def("models", &Simulator::models);
+  // pybind11 looks numpy up in a static variable, and importing numpy gives the interpreter's lock away: two threads
+  // must not come here at once (_answers.py).
+  m.def("load_numpy", [] { py::detail::npy_api::get(); });
 }

@@ -1,11 +1,66 @@
 """What the compiled module knows, as Python objects: answers, and the questions that ask for them."""
 import json as _json
 import os as _os
+import threading as _threading
 
 from ._ridgeline import Memory, Mistake, Question, Simulator, Step, Stopped, __version__
 from ._ridgeline import Answer as _Answer
+from ._ridgeline import load_numpy as _load_numpy
 
 _simulator = Simulator()  # remembers what questions share
+_MOST_LEVELS = 64  # of dicts and lists in a question, as in files
+
+
+class _Calls:
+    """Calls of the compiled module that run. A fork waits for them: a child has no thread that would finish them."""
+
+    def __init__(self):
+        self._changed = _threading.Condition(_threading.Lock())
+        self._running = self._forks = 0
+
+    def __enter__(self):
+        with self._changed:
+            while self._forks:  # a fork that waits goes first
+                self._changed.wait()
+            self._running += 1
+
+    def __exit__(self, *_):
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def hold(self):
+        self._changed.acquire()
+        self._forks += 1
+        while self._running:
+            self._changed.wait()
+
+    def go_on(self):
+        self._forks -= 1
+        self._changed.notify_all()
+        self._changed.release()
+
+
+_calls = _Calls()
+_numpy = {"loaded": False}
+_numpy_lock = _threading.Lock()
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(before=_calls.hold, after_in_parent=_calls.go_on, after_in_child=_calls.go_on)
+
+
+def _call(function, *arguments):
+    with _calls:
+        return function(*arguments)
+
+
+def _arrays(function):
+    """`function`, which makes arrays. One thread loads numpy: the others wait here, where they hold no lock of C++."""
+    with _calls:
+        with _numpy_lock:
+            if not _numpy["loaded"]:
+                _load_numpy()
+                _numpy["loaded"] = True
+        return function()
 
 
 class Answer:
@@ -19,28 +74,28 @@ class Answer:
     step = property(lambda self: self._native.step, doc="time with its range, rates, energy")
     memory = property(lambda self: self._native.memory, doc="peaks, use of the device, whether it fits")
     notes = property(lambda self: self._native.notes, doc="approximations and warnings")
-    kernels = property(lambda self: self._native._kernels(), doc="a column a field, longest first")
-    timeline = property(lambda self: self._native._timeline(), doc="launches in stream order")
-    memory_over_time = property(lambda self: self._native._memory_over_time(), doc="the allocator over the step")
+    kernels = property(lambda self: _arrays(self._native._kernels), doc="a column a field, longest first")
+    timeline = property(lambda self: _arrays(self._native._timeline), doc="launches in stream order")
+    memory_over_time = property(lambda self: _arrays(self._native._memory_over_time), doc="the allocator over the step")
 
     def to_dict(self):
         """What `ridgeline predict --format json` prints."""
-        return _json.loads(self._native.json())
+        return _json.loads(_call(self._native.json))
 
     def to_html(self):
         """One self-contained page."""
-        return self._native.html()
+        return _call(self._native.html)
 
     def chrome_trace(self):
         """The step for Perfetto, as text."""
-        return self._native.chrome_trace()
+        return _call(self._native.chrome_trace)
 
     def memory_snapshot(self):
-        """The step's allocations for pytorch.org/memory_viz, as text."""
-        return self._native.memory_snapshot()
+        """The step's allocations for pytorch.org/memory_viz, as bytes: a pickle."""
+        return _call(self._native.memory_snapshot)
 
     def __str__(self):
-        return self._native.text()
+        return _call(self._native.text)
 
     def __repr__(self):
         used = self.memory.device_used / 2**30
@@ -52,6 +107,13 @@ class Answer:
         import html
         return (f'<iframe srcdoc="{html.escape(self.to_html(), quote=True)}" '
                 f'style="width:100%;height:640px;border:0" title="{html.escape(self.title, quote=True)}"></iframe>')
+
+
+def _check_depth(value, level=0):
+    if level > _MOST_LEVELS:
+        raise Mistake(f"nested more than {_MOST_LEVELS} levels deep")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        _check_depth(inner, level + 1)
 
 
 def _changes(prefix, value):
@@ -70,6 +132,8 @@ def _question(scenario=None, *, engine="analytic", advice=False, sensitivity=Fal
     if isinstance(scenario, dict):
         keys = {**scenario, **keys}
         scenario = None
+    for given in (keys, set):
+        _check_depth(given)
     changes = _changes("", set or {})
     if scenario is None:
         return Question(text=_json.dumps(keys), set=changes, engine=engine, advice=advice, sensitivity=sensitivity)
@@ -80,8 +144,8 @@ def _question(scenario=None, *, engine="analytic", advice=False, sensitivity=Fal
 
 def predict(scenario=None, *, engine="analytic", advice=False, sensitivity=False, set=None, **keys):
     """Time, memory and reasons of one training step."""
-    return Answer(_simulator.predict(_question(scenario, engine=engine, advice=advice, sensitivity=sensitivity, set=set,
-                                               **keys)))
+    return Answer(_call(_simulator.predict, _question(scenario, engine=engine, advice=advice, sensitivity=sensitivity,
+                                                      set=set, **keys)))
 
 
 def replay(recording, hardware, **more):
@@ -92,24 +156,24 @@ def replay(recording, hardware, **more):
 def compare(*scenarios, labels=(), **keys):
     """Two to six scenarios side by side, with the reasons for the difference, as a dict."""
     questions = [_question(scenario, **keys) for scenario in scenarios]
-    return _json.loads(_simulator.compare(questions, list(labels)))
+    return _json.loads(_call(_simulator.compare, questions, list(labels)))
 
 
 def fit(scenario=None, **keys):
     """The largest micro-batch that the device holds, as a dict."""
-    return _json.loads(_simulator.fit(_question(scenario, **keys)))
+    return _json.loads(_call(_simulator.fit, _question(scenario, **keys)))
 
 
 def plan(scenario=None, gpus=1, *, batch=0, threads=0, **keys):
     """The best ways to train on `gpus` GPUs (a number, or several), as a dict. `batch`: sequences of a step of all of
-    them, if not those of the scenario. Ctrl-C ends the program, not the search alone."""
+    them, if not those of the scenario."""
     counts = [gpus] if isinstance(gpus, int) else list(gpus)
-    return _json.loads(_simulator.plan(_question(scenario, **keys), counts, batch, threads))
+    return _json.loads(_call(_simulator.plan, _question(scenario, **keys), counts, batch, threads))
 
 
 def sweep(file, threads=0):
-    """All points of a sweep file, as a dict. Ctrl-C ends the program, not the sweep alone."""
-    return _json.loads(_simulator.sweep(_os.fspath(file), threads))
+    """All points of a sweep file, as a dict."""
+    return _json.loads(_call(_simulator.sweep, _os.fspath(file), threads))
 
 
 def kernels(cases, hardware, *, engine="analytic", software="pytorch-2.11", set=None):
@@ -117,12 +181,12 @@ def kernels(cases, hardware, *, engine="analytic", software="pytorch-2.11", set=
     `predicted`, or with `error` where it is a mistake."""
     lines = "\n".join(_json.dumps(case) for case in cases)
     return [_json.loads(line) for line in
-            _simulator.kernels(lines, hardware, _changes("", set or {}), engine, software).splitlines()]
+            _call(_simulator.kernels, lines, hardware, _changes("", set or {}), engine, software).splitlines()]
 
 
 def memory(file, *, settings="", capacity=""):
     """A recorded allocation history or memory snapshot through the caching allocator, as a dict."""
-    return _json.loads(_simulator.memory(_os.fspath(file), settings, capacity))
+    return _json.loads(_call(_simulator.memory, _os.fspath(file), settings, capacity))
 
 
 def hardware():
