@@ -34,6 +34,7 @@ std::string stem(const std::string& file) { return std::filesystem::path(file).s
 
 Gpu gpu_from_tree(config::Node tree, std::string_view name, const std::vector<config::Override>& overrides,
                   std::vector<SheetRow>* rows = nullptr, std::vector<SheetRow>* assumed = nullptr) {
+  refuse_keys_of_files(overrides);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Gpu gpu;
   gpu.name = name;

@@ -6,6 +6,7 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/field_reader.h"
 #include "sim/hardware/hardware_file.h"
+#include "sim/hardware/resolve_file.h"
 
 namespace ridgeline {
 namespace {
@@ -69,6 +70,7 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
                const std::vector<config::Override>& overrides) {
   const std::string file = described_file("host", "hosts", name_or_path);
   config::Node tree = tree_over_base("hosts", file);
+  refuse_keys_of_files(overrides);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
 
   Host host;
@@ -116,6 +118,7 @@ std::vector<std::string> host_names() { return config::yaml_names(config::data_f
 Software load_software(std::string_view name_or_path, const std::vector<config::Override>& overrides) {
   const std::string file = described_file("software", "software", name_or_path);
   config::Node tree = tree_over_base("software", file);
+  refuse_keys_of_files(overrides);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Software software;
   software.name = std::filesystem::path(file).stem().string();

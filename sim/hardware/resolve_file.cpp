@@ -107,4 +107,13 @@ ResolvedFile resolve(Node tree, const std::string& file, std::vector<std::string
 
 ResolvedFile resolve_file(Node tree, const std::string& file) { return resolve(std::move(tree), file, {}); }
 
+void refuse_keys_of_files(std::span<const config::Override> changes) {
+  for (const config::Override& change : changes) {
+    const std::string key = change.key.substr(0, change.key.find('.'));
+    if (key != "extends" && key != "base" && key != "measured") continue;
+    throw config::ConfigError(config::value_of(change).origin, change.key,
+                              "a file says it for itself, before anything is changed: name another file, or write one");
+  }
+}
+
 }  // namespace ridgeline

@@ -8,11 +8,13 @@
 // elsewhere keeps the place it was written at as its origin, which is how a sheet knows it as inherited.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/config/node.h"
+#include "sim/config/override.h"
 
 namespace ridgeline {
 
@@ -25,5 +27,8 @@ struct ResolvedFile {
 /// `tree` was read from `file` (a name for messages where there is none). Throws config::ConfigError for a measured
 /// section that is none, an extends that leads nowhere or in a circle.
 ResolvedFile resolve_file(config::Node tree, const std::string& file);
+
+/// Throws config::ConfigError for a change of a key that is read before changes are: extends, base, measured.
+void refuse_keys_of_files(std::span<const config::Override> changes);
 
 }  // namespace ridgeline

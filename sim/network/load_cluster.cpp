@@ -14,6 +14,7 @@
 #include "sim/hardware/field_reader.h"
 #include "sim/hardware/hardware_file.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/hardware/resolve_file.h"
 #include "sim/network/cluster_rows.h"
 
 namespace ridgeline {
@@ -192,6 +193,7 @@ std::map<std::string, std::string> lay_defaults(Node& whole, const Gpu& gpu) {
 Cluster cluster_of(Node tree, std::string_view source, std::string name, const std::vector<config::Override>& overrides,
                    HardwareSheet* sheet) {
   tree = over_base(std::move(tree), source);
+  refuse_keys_of_files(overrides);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   const Gpu gpu = gpu_of(Value(tree));
   Node whole;

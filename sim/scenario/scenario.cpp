@@ -128,6 +128,21 @@ std::optional<std::int64_t> own_length(const ModelDescription& model) {
   return only > 0 ? std::optional(only) : std::nullopt;
 }
 
+/// What `read` makes of the description that `key` names: a mistake without a place, or of a file that is not there, is
+/// told at the key.
+template <typename Read>
+auto read_named(const Value& key, const Read& read) {
+  try {
+    return read();
+  } catch (const config::ConfigError& error) {
+    const config::Origin& origin = error.origin();
+    if (!key.exists() || key.node().kind != Node::Kind::scalar || origin.line > 0) throw;
+    if (!origin.name) key.fail(error.message());
+    if (*origin.name == key.node().scalar) key.fail(*origin.name + ": " + error.message());
+    throw;
+  }
+}
+
 /// A model and how it is trained or used.
 void read_described(const Mapping& root, const std::vector<Override>& changes, Descriptions& known,
                     Scenario& scenario) {
@@ -136,7 +151,9 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   const auto read_model = [&] { return load_model(model, changes); };
   const bool named = model.exists() && model.node().kind == Node::Kind::scalar;
   scenario.model =
-      named ? *known.models.get(Descriptions::key(model.node().scalar, changes), read_model) : read_model();
+      named ? *read_named(model,
+                          [&] { return known.models.get(Descriptions::key(model.node().scalar, changes), read_model); })
+            : read_model();
   if (root.has("inference") && root.has("training"))
     root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
   const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
@@ -155,8 +172,10 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
 Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes, Descriptions& known) {
   const Node& node = root["cluster"].node();
   const auto read = [&] { return load_cluster(node, changes); };
-  Cluster cluster =
-      node.kind == Node::Kind::scalar ? *known.clusters.get(Descriptions::key(node.scalar, changes), read) : read();
+  Cluster cluster = node.kind == Node::Kind::scalar
+                        ? *read_named(root["cluster"],
+                                      [&] { return known.clusters.get(Descriptions::key(node.scalar, changes), read); })
+                        : read();
   if (root.has("hardware") && root["hardware"].text() != cluster.gpu_name &&
       root["hardware"].text().find('/') == std::string::npos)
     root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
@@ -206,18 +225,24 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   const std::string gpu = scenario.cluster && !root.has("hardware") ? scenario.cluster->gpu_name
                                                                     : root["hardware"].text(),
                     host = root["host"].text("default");
-  shared.gpu = known.gpus.get(Descriptions::key(gpu, changes.hardware),
-                              [&] { return load_gpu(gpu, changes.hardware, numbers); });
+  shared.gpu = read_named(root["hardware"], [&] {
+    return known.gpus.get(Descriptions::key(gpu, changes.hardware),
+                          [&] { return load_gpu(gpu, changes.hardware, numbers); });
+  });
   const std::string software = root.has("software") ? root["software"].text()
                                : root.has("trace")  ? recorded_software(root, known, *shared.gpu)
                                                     : default_software(*shared.gpu);
-  shared.software = known.software.get(Descriptions::key(software, changes.software),
-                                       [&] { return load_software(software, changes.software); });
+  shared.software = read_named(root["software"], [&] {
+    return known.software.get(Descriptions::key(software, changes.software),
+                              [&] { return load_software(software, changes.software); });
+  });
   scenario.gpu = *shared.gpu;
   if (!changes.hardware.empty())
     scenario.shipped = *known.gpus.get(Descriptions::key(gpu, {}), [&] { return load_gpu(gpu, {}, numbers); });
-  scenario.host = *known.hosts.get(Descriptions::key(host, changes.host),
-                                   [&] { return load_host(host, host_class_names(), changes.host); });
+  scenario.host = *read_named(root["host"], [&] {
+    return known.hosts.get(Descriptions::key(host, changes.host),
+                           [&] { return load_host(host, host_class_names(), changes.host); });
+  });
   scenario.software = *shared.software;
   scenario.allocator = read_allocator(root["allocator"]);
   scenario.measured = read_measured(root["measured"]);

@@ -158,5 +158,18 @@ TEST(LoadGpu, changes_that_contradict_each_other_or_lists_of_kernels_are_read_as
         << changes.front().key;
 }
 
+// Files are laid over each other before anything is changed: such a change would do nothing.
+TEST(LoadGpu, KeysOfFilesAreNotChanged) {
+  for (const char* key : {"extends", "measured", "measured.dram.bandwidth", "base"}) {
+    try {
+      (void)load_gpu("nvidia-t4", {{key, "nvidia-a10g", ""}});
+      ADD_FAILURE() << key;
+    } catch (const config::ConfigError& error) {
+      EXPECT_THAT(error.what(), ::testing::StartsWith(std::string("--set ") + key + "=nvidia-a10g: "));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("a file says it for itself"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -143,5 +143,17 @@ TEST(Limits, json_nests_sixty_four_levels_and_no_more) {
   EXPECT_THROW(check_json_depth(std::string(60000, '{')), UserError);  // never closed
 }
 
+TEST(JsonMistake, IsToldWithoutTheLibrarysWords) {
+  EXPECT_EQ(
+      json_mistake("[json.exception.parse_error.101] parse error at line 1, column 10: syntax error while parsing "
+                   "value - invalid literal; last read: 'tru}'"),
+      "line 1, column 10: invalid literal; last read: 'tru}'");
+  EXPECT_EQ(json_mistake("[json.exception.type_error.302] type must be number, but is string"),
+            "type must be number, but is string");
+  EXPECT_EQ(json_mistake("[json.exception.parse_error.113] parse error at byte 5: syntax error"),
+            "byte 5: syntax error");
+  EXPECT_EQ(json_mistake("something else - whatever"), "something else - whatever");
+}
+
 }  // namespace
 }  // namespace ridgeline

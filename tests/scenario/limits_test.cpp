@@ -198,5 +198,20 @@ TEST(ScenarioLimits, RowsOfPackedSequencesAreFilled) {
                                   "the lengths add up to 30 tokens: expected the 64 of training.sequence_length");
 }
 
+TEST(Names, thatAreNoDescriptionsAreToldInTheirPlace) {
+  EXPECT_EQ(told_of("hardware: nvidia-h200\nmodel: gpt2\n" + kTraining),
+            "limits.yaml:1:11: hardware: unknown name 'nvidia-h200'; did you mean nvidia-h200-sxm-141gb?");
+  EXPECT_TRUE(told_of("model: gpt2\ncluster: hgx-h1000\n" + kTraining)
+                  .starts_with("limits.yaml:2:10: cluster: unknown name 'hgx-h1000'; did you mean "));
+  EXPECT_TRUE(told_of("hardware: nvidia-t4\nmodel: gpt-2\n" + kTraining)
+                  .starts_with("limits.yaml:2:8: model: unknown name 'gpt-2'; did you mean "));
+  EXPECT_TRUE(
+      told_of(kOneGpu + "host: quick\n" + kTraining).starts_with("limits.yaml:3:7: host: unknown name 'quick'; "));
+  EXPECT_TRUE(told_of(kOneGpu + "software: pytorch-1\n" + kTraining)
+                  .starts_with("limits.yaml:3:11: software: unknown name 'pytorch-1'; "));
+  EXPECT_EQ(told_of("hardware: no/such.yaml\nmodel: gpt2\n" + kTraining),
+            "limits.yaml:1:11: hardware: no/such.yaml: no such file");
+}
+
 }  // namespace
 }  // namespace ridgeline

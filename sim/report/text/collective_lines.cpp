@@ -110,7 +110,7 @@ CollectiveLines::Answer CollectiveLines::answer(std::string_view given) const {
     if (table_) return {row_text(one, time), ""};
     line["predicted"] = predicted_json(one, time);
   } catch (const ordered_json::exception& e) {
-    answer.mistake = fmt::format("not a JSON object: {}", e.what());
+    answer.mistake = fmt::format("not a JSON object: {}", json_mistake(e.what()));
   } catch (const UserError& e) {
     answer.mistake = e.what();
   }

@@ -109,7 +109,8 @@ ProbeResult probe_result_from(std::string_view text, std::string_view name) {
     check_json_depth(text);
     root = json::parse(text);
   } catch (const json::exception& e) {
-    throw UserError(fmt::format("{}: not JSON ({}); a probe result is what ./dev probe writes", name, e.what()));
+    throw UserError(
+        fmt::format("{}: not JSON ({}); a probe result is what ./dev probe writes", name, json_mistake(e.what())));
   } catch (const UserError& e) {
     throw UserError(fmt::format("{}: {}", name, e.what()));
   }

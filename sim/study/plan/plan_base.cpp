@@ -103,7 +103,8 @@ std::int64_t batch_of(const PlanRequest& request, const Node& tree, const std::v
   if (request.batch) return *request.batch;
   const Node* training = tree.find("training");
   if (training == nullptr || training->find("micro_batch") == nullptr)
-    throw UserError("plan: how many sequences does a step have? --batch N says it");
+    throw UserError(fmt::format("{}: how many sequences does a step have? --batch N says it",
+                                request.source.file.value_or("plan")));
   std::int64_t data = 1;
   if (has_cluster) data = load_shared_scenario(tree, changes, descriptions).scenario.training.parallel.data;
   else data = count_at(training->find("parallel"), "data", "training.parallel.data");
@@ -221,7 +222,8 @@ PlanBase plan_base(const PlanRequest& request, Descriptions& descriptions) {
   if (tree.find("cluster") == nullptr) {
     const Node* hardware = tree.find("hardware");
     if (hardware == nullptr || hardware->kind != Node::Kind::scalar)
-      throw UserError("plan: on which GPUs? --cluster NAME or --hardware NAME (`ridgeline hardware` lists both)");
+      throw UserError(request.source.file.value_or("plan") +
+                      ": on which GPUs? --cluster NAME or --hardware NAME (`ridgeline hardware` lists both)");
     base.cluster_name = cluster_with(hardware->scalar, request.gpus.back());
     base.assumed = fmt::format("{} is assumed for {}; --cluster names another", base.cluster_name, hardware->scalar);
     config::apply_override(tree, {"cluster", base.cluster_name, "assumed by plan"});
