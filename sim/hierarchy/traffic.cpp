@@ -1,5 +1,7 @@
 #include "sim/hierarchy/traffic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,11 +12,14 @@
 #include "sim/timing/products/gemm_law.h"
 #include "sim/units/budget.h"
 #include "sim/units/ceil_div.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
 
 constexpr const char* kSimulating = "simulating the traffic of a kernel";
+/// Steps of one kernel: 64 bytes and some microseconds each, a hundred times as many as large models need.
+constexpr double kMostTraffic = 4e6;
 
 /// Parts of a tile's main loop that are followed one by one.
 constexpr double kMostChunks = 8.0;
@@ -98,6 +103,14 @@ class Simulation {
     }
   }
 
+  /// Before the first step: nobody waits minutes for a refusal.
+  void refuse_endless(double steps) const {
+    if (steps <= kMostTraffic) return;
+    throw UserError(
+        fmt::format("{} would be simulated in {:.3g} steps, more than {:.0f} million: engine analytic predicts it",
+                    launch_.name, steps, kMostTraffic / 1e6));
+  }
+
   /// Every access from its begin to its end, side by side.
   void stream(double wave) {
     double bytes = 0.0;
@@ -135,6 +148,7 @@ class Simulation {
       result_.l1_hit = work.reread_bytes * (1.0 - l1_miss);
     }
     const double part = wave / kGroups;  // of the data, that a group of blocks works on
+    refuse_endless((1.0 / part + kGroups) * (again + 1.0));
     const int parts = static_cast<int>(std::ceil(1.0 / part - 1e-9));
     const int ticks = kGroups * (again + 1);  // a group's turn, in steps of a quarter pass
     const int turns = (parts + kGroups - 1) / kGroups;
@@ -195,6 +209,7 @@ class Simulation {
       of_head = met / tokens;
     }
     const double at_once = gpu_.sm.count * static_cast<double>(std::max(1, work.blocks_per_sm));
+    refuse_endless(4.0 * blocks / at_once);
     const int cohorts = static_cast<int>(std::ceil(blocks / at_once));
     const double halved = work.causal ? 0.5 * (1.0 + 1.0 / std::max(1.0, of_head)) : 1.0;
     for (int c = 0; c < cohorts; ++c) {
@@ -244,6 +259,7 @@ class Simulation {
     const double k_steps =
         std::max(1.0, ceil_div(static_cast<double>(work.k), static_cast<double>(work.tile_k) * work.split_k));
     const int chunks = static_cast<int>(std::clamp(k_steps, 1.0, kMostChunks));
+    refuse_endless(static_cast<double>(cohorts) * chunks);
     const double element = static_cast<double>(bytes_of(work.type));
     // What one tile asks for; pairs of blocks and the L2's own merging save a part of it.
     const bool clusters = work.family == GemmWork::Family::wgmma;

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+
 #include "sim/hardware/load_gpu.h"
 #include "sim/hierarchy/line_cache.h"
 #include "sim/hierarchy/tile_raster.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -126,6 +130,24 @@ TEST(Traffic, WithoutAnL2TilesFetchEverythingTheyAskFor) {
   EXPECT_GT(without.dram_read, 3.0 * with);
   EXPECT_DOUBLE_EQ(without.dram_read, without.l2_read);
   EXPECT_DOUBLE_EQ(without.hits, 0.0);
+}
+
+// Its steps alone would take gigabytes and minutes.
+TEST(Traffic, WhatWouldNotEndIsRefusedBeforeItBegins) {
+  KernelLaunch launch = launch_of(product(1 << 21, 1 << 21, 1 << 20));
+  launch.name = "gemm";
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  AccessPlaces places;
+  const std::vector<Operand> operands{{0, 0}, {1, 0}, {2, 0}};
+  L2Cache l2(gpu.l2);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    (void)simulate_traffic(launch, places.of(launch, operands), gpu, l2);
+    ADD_FAILURE() << "it ended";
+  } catch (const UserError& error) {
+    EXPECT_EQ(std::string(error.what()).find("gemm would be simulated in "), 0u) << error.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }
 
 }  // namespace
