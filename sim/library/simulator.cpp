@@ -249,7 +249,9 @@ std::string Simulator::sweep(const std::string& file, int threads) const {
     check_axes(sweep);
     SweepRunOptions options;
     options.threads = threads;
-    return text_of(sweep_json(sweep, run_sweep(sweep, sweep.points(), options)));
+    const std::vector<SweepPoint> points = run_sweep(sweep, sweep.points(), options);
+    keep_budget("the sweep");  // one that is stopped has some of its points
+    return text_of(sweep_json(sweep, points));
   });
 }
 
@@ -263,6 +265,7 @@ std::string Simulator::plan(const Question& question, std::span<const std::int64
     const PlanQuestion asked = plan_question(request, shared_->session, threads);
     Ranks alone;
     const PlanSearch search = search_plan(asked, shared_->session, alone, {.threads = threads});
+    keep_budget("the plan");
     check_that_some_fit(asked, search);
     return text_of(plan_json(asked, search, answer_plan(asked, search, shared_->session, threads)));
   });

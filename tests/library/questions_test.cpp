@@ -136,6 +136,28 @@ TEST(LibraryQuestion, WhoIsToldToStopThrowsThat) {
   }
 }
 
+// Whatever is called, and whatever part of an answer is made: nobody gets half of it.
+TEST(LibraryQuestion, EveryCallOfAStoppedThreadThrows) {
+  const Simulator simulator;
+  const Answer answer = simulator.predict(tiny());
+  const std::string sweep = temporary_path("stopped.yaml");
+  std::ofstream(sweep) << "scenario: " << kTiny << "\naxes: {training.micro_batch: [1, 2, 3]}\n";
+  std::stop_source stop;
+  stop.request_stop();
+  {
+    const UntilStopped until(stop.get_token());
+    const std::vector<Question> two{tiny(), tiny()};
+    EXPECT_THROW((void)simulator.predict(tiny({"training.micro_batch=5"})), Stopped);
+    EXPECT_THROW((void)simulator.compare(two, {}), Stopped);
+    EXPECT_THROW((void)simulator.fit(tiny()), Stopped);
+    EXPECT_THROW((void)simulator.sweep(sweep), Stopped);
+    EXPECT_THROW((void)simulator.plan(tiny(), std::vector<std::int64_t>{2}, 4), Stopped);
+    EXPECT_THROW((void)answer.timeline(), Stopped);
+  }
+  EXPECT_FALSE(answer.timeline().start_s.empty()) << "what was stopped is made when it is asked for again";
+  EXPECT_FALSE(simulator.sweep(sweep).empty());
+}
+
 /// Two questions inside.
 std::string compared(const std::vector<std::string>& labels, std::string_view engine) {
   std::vector<Scenario> scenarios;
