@@ -156,13 +156,13 @@ int main(int argc, char** argv) {
     print_message("ridgeline: {}\n", e.what());
     return app::exit_code_of(e);
   } catch (const Cancelled&) {
-    fmt::print(stderr, "ridgeline: stopped\n");
-    return app::Stopped("").exit_code;
+    print_message("ridgeline: stopped\n");
+    return app::exit_code_of(Cancelled());
   } catch (const OverBudget& e) {
-    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
+    print_message("ridgeline: {}\n", e.what());
     return 2;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "ridgeline: the question needs more memory than there is\n");
+    print_message("ridgeline: the question needs more memory than there is\n");
     return 2;
   } catch (const OutputError& e) {
     print_message("ridgeline: {}\n", e.what());

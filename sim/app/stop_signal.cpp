@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "sim/output/output_error.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline::app {
 namespace {
@@ -29,6 +30,7 @@ Stopped::Stopped(const std::string& message) : UserError(message), exit_code(128
 
 int exit_code_of(const std::exception& error) {
   if (const auto* stopped = dynamic_cast<const Stopped*>(&error)) return stopped->exit_code;
+  if (dynamic_cast<const Cancelled*>(&error) != nullptr) return 128 + caught;
   return dynamic_cast<const OutputError*>(&error) != nullptr ? 1 : 2;
 }
 
