@@ -43,7 +43,8 @@ std::vector<std::filesystem::path> folders_of(const ServeOptions& options) {
 void run(const ServeOptions& options) {
   serve::ServerOptions listening{.port = options.port, .connections = options.connections};
   if (!options.host.empty()) listening.host = options.host;
-  serve::ApiOptions answering{.tool = tool_and_revision(), .memory = memory_budget() / 2};
+  serve::ApiOptions answering{
+      .tool = tool_and_revision(), .memory = memory_budget() / 2, .process_memory = memory_budget()};
   answering.time_of_study = std::chrono::seconds(options.time);
   answering.time_of_answer = std::chrono::seconds(std::max(1, options.time / 10));
   answering.guard = {listening.host, options.token};

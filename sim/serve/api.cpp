@@ -49,6 +49,21 @@ Reply mistake_reply(const UserError& error) {
   return {.status = 400, .body = text_of({{"error", std::move(said)}})};
 }
 
+/// What a large question has freed is there for the next ones, and for other programs.
+class GivesBack {
+ public:
+  GivesBack(const Budget& budget, std::int64_t large) : budget_(budget), large_(large) {}
+  ~GivesBack() {
+    if (budget_.grown() > large_) give_memory_back();
+  }
+  GivesBack(const GivesBack&) = delete;
+  GivesBack& operator=(const GivesBack&) = delete;
+
+ private:
+  const Budget& budget_;
+  std::int64_t large_;
+};
+
 constexpr std::array<std::pair<std::string_view, bool PagePieces::*>, 6> kPieces{{{"groups", &PagePieces::groups},
                                                                                   {"spans", &PagePieces::spans},
                                                                                   {"memory", &PagePieces::memory},
@@ -196,10 +211,11 @@ Reply Api::answer(const Request& request, std::stop_token stop, const OnProgress
 }
 
 Reply Api::within_budget(const Asked& asked) {
-  const BudgetLimits limits{options_.memory,
+  const BudgetLimits limits{options_.memory, options_.process_memory,
                             lane_of(asked.request) == Lane::studies ? options_.time_of_study : options_.time_of_answer};
   const Budget budget(limits, asked.stop);
   const UnderBudget under(&budget);
+  const GivesBack gives_back(budget, options_.memory / 8);
   return route(asked);
 }
 

@@ -23,11 +23,12 @@
 namespace ridgeline::serve {
 
 struct ApiOptions {
-  std::string tool;                         ///< what answers say they were made by
-  Guard guard{};                            ///< who may ask
-  std::uint64_t most_sweep_points = 20000;  ///< of one question
-  int most_sweeps = 2;                      ///< at once
-  std::int64_t memory = kMemoryBudget / 2;  ///< bytes by which the process may grow while a question is answered
+  std::string tool;                             ///< what answers say they were made by
+  Guard guard{};                                ///< who may ask
+  std::uint64_t most_sweep_points = 20000;      ///< of one question
+  int most_sweeps = 2;                          ///< at once
+  std::int64_t memory = kMemoryBudget / 2;      ///< bytes by which the process may grow while a question is answered
+  std::int64_t process_memory = kMemoryBudget;  ///< that it may hold while several are
   std::chrono::seconds time_of_answer{60}, time_of_study{600};
 };
 

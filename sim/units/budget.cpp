@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -57,11 +60,22 @@ void Budget::check(const char* what) const {
   check_memory(what);
 }
 
+std::int64_t Budget::grown() const { return limits_.memory == 0 ? 0 : held_bytes() - held_at_begin_; }
+
 void Budget::check_memory(const char* what) const {
-  if (held_bytes() - held_at_begin_ <= limits_.memory) return;
+  const std::int64_t held = held_bytes(), more = held - held_at_begin_;
+  const bool crowded = limits_.process > 0 && held > limits_.process && more > limits_.memory / 4;
+  if (more <= limits_.memory && !crowded) return;
   next_look_ = 0;  // whoever looks next sees the same
-  throw OverBudget(fmt::format("{} takes more than {} of memory; {} allows more", what,
-                               to_string(Bytes{static_cast<double>(limits_.memory)}), kVariable));
+  const Bytes allowed{static_cast<double>(crowded ? more : limits_.memory)};
+  throw OverBudget(fmt::format("{} takes more than {}{} of memory; {} allows more", what, crowded ? "the last " : "",
+                               to_string(allowed), kVariable));
+}
+
+void give_memory_back() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace ridgeline

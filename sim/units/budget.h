@@ -29,7 +29,9 @@ struct OverBudget : std::runtime_error {
 };
 
 struct BudgetLimits {
-  std::int64_t memory = 0;       ///< bytes by which the process may grow; 0: any number
+  std::int64_t memory = 0;  ///< bytes by which the process may grow; 0: any number
+  /// Bytes that a process of several questions may hold: beyond them those end that grew by a quarter of `memory`.
+  std::int64_t process = 0;
   std::chrono::seconds time{0};  ///< from the question on; 0: any time
 };
 
@@ -48,6 +50,8 @@ class Budget {
   [[nodiscard]] bool stopped() const {
     return stop_.stop_requested() || (flag_ != nullptr && flag_->load(std::memory_order_relaxed));
   }
+  /// By how much the process has grown since; 0 where no memory is limited.
+  [[nodiscard]] std::int64_t grown() const;
   /// Throws Cancelled where the question is stopped and OverBudget where a limit is passed. `what`: "listing the
   /// configurations of a plan".
   void check(const char* what) const;
@@ -62,6 +66,9 @@ class Budget {
   std::int64_t held_at_begin_ = 0;
   mutable std::atomic<std::int64_t> next_look_{0};  ///< at the memory, nanoseconds after the begin
 };
+
+/// Gives freed memory back to the system, which the allocator keeps by the hundred MiB.
+void give_memory_back();
 
 namespace budget_detail {
 inline constinit thread_local const Budget* current = nullptr;

@@ -204,7 +204,7 @@ TEST(Names, thatAreNoDescriptionsAreToldInTheirPlace) {
   EXPECT_TRUE(told_of("model: gpt2\ncluster: hgx-h1000\n" + kTraining)
                   .starts_with("limits.yaml:2:10: cluster: unknown name 'hgx-h1000'; did you mean "));
   EXPECT_TRUE(told_of("hardware: nvidia-t4\nmodel: gpt-2\n" + kTraining)
-                  .starts_with("limits.yaml:2:8: model: unknown name 'gpt-2'; did you mean "));
+                  .starts_with("limits.yaml:2:8: model: no model 'gpt-2'; did you mean 'gpt2'? "));
   EXPECT_TRUE(
       told_of(kOneGpu + "host: quick\n" + kTraining).starts_with("limits.yaml:3:7: host: unknown name 'quick'; "));
   EXPECT_TRUE(told_of(kOneGpu + "software: pytorch-1\n" + kTraining)

@@ -195,7 +195,7 @@ TEST(Connection, whoHangsUpGivesTheQuestionUp) {
   Client client(server.port());
   client.send(kept("/api/sweep", endless_sweep()));
   pause_ms(100);
-  const std::string study = request("/api/sweep", "", sweep_body(1), "POST");
+  const std::string study = request("/api/sweep", "", sweep_body(2), "POST");
   EXPECT_THAT(server.said(study), StartsWith("HTTP/1.1 503"));
   client.hang_up();
   bool answered = false;

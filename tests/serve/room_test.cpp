@@ -112,9 +112,9 @@ TEST(Room, questionsThatWaitAreCounted) {
   const Client second(server.port());
   first.send(kept("/api/sweep", endless_sweep()));
   wait_ms(50);
-  second.send(kept("/api/sweep", sweep_body(1)));
+  second.send(kept("/api/sweep", sweep_body(2)));
   EXPECT_EQ(second.receive("]", 300), "") << "the worker is busy";
-  const std::string third = server.said(request("/api/sweep", "", sweep_body(1), "POST"));
+  const std::string third = server.said(request("/api/sweep", "", sweep_body(2), "POST"));
   EXPECT_THAT(third, StartsWith("HTTP/1.1 503"));
   EXPECT_THAT(third, HasSubstr("as many questions as this server takes are waiting; ask again"));
   first.hang_up();

@@ -224,12 +224,12 @@ TEST(Socket, whoHangsUpGivesAllQuestionsUp) {
   talk.ask(swept(1));
   talk.ask(swept(2));
   std::this_thread::sleep_for(milliseconds(100));
-  EXPECT_THAT(server.said(request("/api/sweep", "", sweep_body(1), "POST")), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(server.said(request("/api/sweep", "", sweep_body(2), "POST")), StartsWith("HTTP/1.1 503"));
   talk.hang_up();
   bool answered = false;
   for (int i = 0; i < 20 && !answered; ++i) {
     std::this_thread::sleep_for(milliseconds(50));
-    answered = server.said(request("/api/sweep", "", sweep_body(1), "POST")).starts_with("HTTP/1.1 200");
+    answered = server.said(request("/api/sweep", "", sweep_body(2), "POST")).starts_with("HTTP/1.1 200");
   }
   EXPECT_TRUE(answered);
 }

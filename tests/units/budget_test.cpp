@@ -95,6 +95,17 @@ TEST(Budget, MemoryThatIsSpentSaysWhatGrew) {
   EXPECT_EQ(grown.back(), 1);
 }
 
+// Of several questions in one process those end that grew, not one that came when the memory was full already.
+TEST(Budget, AProcessThatIsFullBlamesWhoGrew) {
+  const Budget grew({.memory = std::int64_t{1} << 29, .process = 64 << 20});
+  const std::vector<char> grown(200 << 20, 1);
+  const Budget late({.memory = std::int64_t{1} << 29, .process = 64 << 20});
+  EXPECT_GT(grew.grown(), 150 << 20);
+  EXPECT_THAT(spent(grew, "a list of sheep"), StartsWith("a list of sheep takes more than the last "));
+  EXPECT_EQ(spent(late), "");
+  EXPECT_EQ(grown.back(), 1);
+}
+
 TEST(Budget, AnotherMemoryIsAllowedByTheEnvironment) {
   ::setenv("RIDGELINE_MEMORY_BUDGET", "4 GiB", 1);
   EXPECT_EQ(memory_budget(), std::int64_t{4} << 30);
