@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "sim/network/collective_range.h"
+#include "sim/network/group_links.h"
 #include "sim/study/validation/error_statistics.h"
 #include "sim/study/validation/measured_collectives.h"
 #include "sim/study/validation/measured_ops.h"
@@ -17,7 +19,9 @@ namespace {
 constexpr double kOneSide = 0.045;  // nine in a hundred lie outside
 
 struct Rows {
-  std::map<std::string, std::vector<double>> ratios;  ///< measured over predicted, by who measured
+  using Ratios = std::map<std::string, std::vector<double>>;  ///< measured over predicted, by who measured
+  Ratios ratios, pairs;                                       ///< pairs: all_to_all and send_recv; no fit saw them
+  CollectiveRange of;                                         ///< what measured, rows of fits too
   std::uint64_t hash = 0xcbf29ce484222325ull;
 };
 
@@ -27,30 +31,72 @@ bool is_known_deviation(const MeasuredCollective& row) {
          (row.series == "stas00-b200-x32-4nodes" && row.collective.bytes <= (16 << 20));
 }
 
-/// large and small collectives of one node, and those over nodes, of links that the law knows. Within a node rows that
-/// no fit saw; over nodes, where the law has no constants of its own, all.
+/// Bridges and PCIe of machines of which a single time was published, and nodes that the law says were not compared.
+bool is_one_figure(const Cluster& cluster, const MeasuredCollective& row) {
+  if (row.placement.nodes > 1) return row.placement.nodes > 4 || row.placement.ranks_a_node < cluster.gpus;
+  const bool linked = cluster.interconnect == Interconnect::nvswitch || cluster.interconnect == Interconnect::mesh;
+  return !linked && cluster.links.tree.empty();
+}
+
+std::string class_of(const MeasuredCluster& on, const MeasuredCollective& row) {
+  if (row.placement.nodes > 1) return "nodes";
+  const CollectiveKind kind = row.collective.kind;
+  const GroupLinks links = kind == CollectiveKind::send_recv ? pair_links(on.cluster, row.placement)
+                                                             : group_links(on.cluster, row.placement);
+  const std::string name =
+      links.kind == CollectiveLimiter::links ? std::string(name_of(on.cluster.architecture)) : "pcie";
+  const std::int64_t bytes = row.collective.bytes;
+  return name + (bytes <= kShortCollective ? "_short" : bytes <= kMiddleCollective ? "_middle" : "_long");
+}
+
+void add_evidence(CollectiveRange& of, const MeasuredCollective& row) {
+  const double ranks = row.placement.ranks;
+  of.ranks_from = of.ranks_from == 0.0 ? ranks : std::min(of.ranks_from, ranks);
+  of.ranks_to = std::max(of.ranks_to, ranks);
+  switch (row.collective.kind) {
+    case CollectiveKind::all_reduce: of.reductions = 1; break;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter: of.gathers = 1; break;
+    case CollectiveKind::all_to_all: of.exchanges = 1; break;
+    default: of.copies = 1; break;
+  }
+}
+
+/// By links and sizes inside a node, and those over nodes. Within a node the errors of rows that no fit saw; over
+/// nodes, where the law has no constants of its own, of all.
 std::map<std::string, Rows> rows_by_class(const MeasurementIndex& index) {
   const MeasuredCollectives measured = load_measured_collectives(index);
   std::map<std::string, Rows> result;
   for (const MeasuredCollective& row : measured.rows) {
     const bool several = row.placement.nodes > 1;
-    const bool large = row.collective.bytes >= kLargeCollective;
-    if (!several && !row.held_out) continue;
-    if (row.published && !large) continue;  // the time of its program
+    if (!shows_the_links(row) || (several && row.collective.bytes < kLargeCollective)) continue;
     const MeasuredCluster& on = measured.clusters[static_cast<std::size_t>(row.cluster)];
+    if (is_known_deviation(row) || is_one_figure(on.cluster, row)) continue;
+    Rows& rows = result[class_of(on, row)];
+    add_evidence(rows.of, row);
+    if (!several && !row.held_out) continue;
     const CollectiveTime time = collective_time(on.cluster, on.gpu, row.collective, row.placement);
-    if (!time.validated || is_known_deviation(row)) continue;
-    Rows& rows = result[several ? "nodes" : large ? "large" : "small"];
-    rows.ratios[row.published ? "published" : "own"].push_back(ratio(row.time, time.call));
+    const bool pair =
+        row.collective.kind == CollectiveKind::all_to_all || row.collective.kind == CollectiveKind::send_recv;
+    (pair ? rows.pairs : rows.ratios)[row.published ? "published" : "own"].push_back(
+        ratio(row.time, shown_time(row, time.loop, time.call)));
     rows.hash = hash_of(fmt::format("{:x};", row.row), rows.hash);
   }
   return result;
 }
 
-/// The widest of what each measured; `either_way`: as far down as up, where few clusters measured.
-std::pair<double, double> range_of(const Rows& rows, bool either_way) {
+/// The widest of what each measured, of all together where none measured often; `either_way`: as far down as up, where
+/// few clusters measured.
+std::pair<double, double> range_of(const Rows::Ratios& rows, bool either_way) {
   double low = 1.0, high = 1.0;
-  for (const auto& [who, ratios] : rows.ratios) {
+  constexpr std::size_t kEnough = 6;
+  std::map<std::string, std::vector<double>> sets;
+  for (const auto& [who, ratios] : rows)
+    if (ratios.size() >= kEnough) sets[who] = ratios;
+  if (sets.empty())
+    for (const auto& [who, ratios] : rows) sets["all"].insert(sets["all"].end(), ratios.begin(), ratios.end());
+  for (const auto& [who, ratios] : sets) {
+    if (ratios.empty()) continue;
     low = std::min(low, quantile(ratios, kOneSide));
     high = std::max(high, quantile(ratios, 1.0 - kOneSide));
   }
@@ -70,16 +116,28 @@ void set_collective_ranges(const MeasurementIndex& index, LawTable& table) {
   for (const auto& [name, rows] : rows_by_class(index)) {
     LawClass* law_class = table.find(name);
     if (law_class == nullptr) throw UserError(fmt::format("{}: no class {}", table.name, name));
-    const auto [low, high] = range_of(rows, name == "nodes");
+    const auto [low, high] = range_of(rows.ratios, name == "nodes");
+    const auto [pair_low, pair_high] = range_of(rows.pairs.empty() ? rows.ratios : rows.pairs, name == "nodes");
+    const std::map<std::string, double> values{{"low", low},
+                                               {"high", high},
+                                               {"pair_low", std::min(low, pair_low)},
+                                               {"pair_high", std::max(high, pair_high)},
+                                               {"ranks_from", rows.of.ranks_from},
+                                               {"ranks_to", rows.of.ranks_to},
+                                               {"reductions", rows.of.reductions},
+                                               {"gathers", rows.of.gathers},
+                                               {"exchanges", rows.of.exchanges},
+                                               {"copies", rows.of.copies}};
     for (LawConstant& constant : law_class->constants) {
-      constant.value = constant.name == "low" ? low : high;
+      constant.value = values.at(constant.name);
       constant.text = constant_text(constant.value);
-      constant.note = "quantile";
+      constant.note = constant.name.ends_with("low") || constant.name.ends_with("high") ? "quantile" : "counted";
     }
     FitRecord record{.data = data_of(rows)};
     std::vector<double> all;
-    for (const auto& [who, ratios] : rows.ratios)
-      for (const double one : ratios) all.push_back(1.0 / one);
+    for (const Rows::Ratios* each : {&rows.ratios, &rows.pairs})
+      for (const auto& [who, ratios] : *each)
+        for (const double one : ratios) all.push_back(1.0 / one);
     const ErrorStatistics errors = error_statistics(all);
     record.held_out = {errors.n, errors.median, errors.mean};
     law_class->fit = record;

@@ -43,7 +43,9 @@ Cluster with_more(const Cluster& cluster, LinkResource resource, double factor) 
   Cluster more = cluster;
   switch (resource) {
     case LinkResource::link_bandwidth:
-      for (BytesPerSecond* rate : {&more.links.rate, &more.pcie.rate, &more.pcie.host}) *rate = *rate * factor;
+      for (BytesPerSecond* rate :
+           {&more.links.rate, &more.pcie.rate, &more.pcie.host, &more.pcie.uplink, &more.pcie.socket})
+        *rate = *rate * factor;
       break;
     case LinkResource::network_bandwidth: more.nics.rate = cluster.nics.rate * factor; break;
     case LinkResource::network_latency: more.nics.latency = cluster.nics.latency / factor; break;

@@ -7,18 +7,20 @@
 #include "sim/app/commands.h"
 #include "sim/config/override.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
 #include "sim/input/lines.h"
 #include "sim/network/load_cluster.h"
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/text/collective_lines.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/host_class.h"
 
 namespace ridgeline::app {
 namespace {
 
 struct CollectivesOptions {
-  std::string cluster, file = "-", format;
+  std::string cluster, file = "-", format, host = "default";
   std::vector<std::string> sets;
 };
 
@@ -38,7 +40,9 @@ std::vector<config::Override> cluster_overrides(const std::vector<std::string>& 
 void run(const CollectivesOptions& options, Outcome& outcome) {
   const Cluster cluster = load_cluster(options.cluster, cluster_overrides(options.sets));
   const bool table = options.format.empty() ? ::isatty(STDOUT_FILENO) == 1 : options.format == "text";
-  const CollectiveLines lines(cluster, load_gpu(cluster.gpu_name), table);
+  const Host host = load_host(options.host, host_class_names());
+  const Seconds host_call = host.class_costs[static_cast<std::size_t>(HostClass::collective)];
+  const CollectiveLines lines(cluster, load_gpu(cluster.gpu_name), host_call, table);
   const bool piped = options.file == "-";
   const std::string name = piped ? "standard input" : options.file;
   std::size_t number = 0, cases = 0;
@@ -67,6 +71,8 @@ void add_collectives_command(CLI::App& program, Outcome& outcome) {
   command->add_option("--set", options->sets, "KEY=VALUE: any key of the cluster, e.g. nodes=2")
       ->allow_extra_args(false)
       ->take_all();
+  command->add_option("--host", options->host,
+                      "whose part of a call pytorch_call_us has: a name of hw/hosts/ or a path");
   command->add_option("--format", options->format, "text: a table; json: lines. On a terminal text, else json")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("file", options->file, "JSON Lines file (plain or gzip), or - for standard input");

@@ -24,19 +24,40 @@ enum class Interconnect : std::uint8_t {
 };
 std::string_view name_of(Interconnect kind);
 
-/// Direct links between GPUs (NVLink). Not read where there are none.
+/// The farthest part of the machine between two GPUs, as nvidia-smi and NCCL_P2P_LEVEL name it.
+enum class PcieLevel : std::uint8_t {
+  pix,   ///< one PCIe switch
+  pxb,   ///< several PCIe switches
+  phb,   ///< a root complex (host bridge)
+  node,  ///< several root complexes of a socket
+  sys    ///< the links between sockets
+};
+
+/// Where a GPU sits: GPUs with the same number share that part. Numbers are unique over the node.
+struct GpuSeat {
+  int socket = 0, root = 0;  ///< root: a root complex
+  int bridge = 0;            ///< the outermost PCIe switch, or the GPU's own root port
+  int port = 0;              ///< the switch that the GPU's slot hangs from
+  bool operator==(const GpuSeat&) const = default;
+};
+
+/// Direct links between GPUs (NVLink), not read where there are none, and the tree that the slots hang from.
 struct GpuLinks {
   int count = 0;                         ///< of one GPU
   BytesPerSecond rate;                   ///< of one link, as its datasheet says
   double efficiency = 1.0;               ///< share of it that payload can have
   std::vector<std::vector<int>> matrix;  ///< of a mesh: [gpus][gpus], links between each two
+  std::vector<GpuSeat> tree{};           ///< one seat a GPU; empty: not described
   bool operator==(const GpuLinks&) const = default;
 };
 
 struct PciePath {
-  BytesPerSecond rate;        ///< of one GPU's slot, achieved
-  bool peer_to_peer = false;  ///< else every byte goes through the host's memory
-  BytesPerSecond host;        ///< into and out of the host's memory, of all GPUs of a node together
+  BytesPerSecond rate;                   ///< of one GPU's slot, achieved
+  bool peer_to_peer = false;             ///< else every byte goes through the host's memory
+  PcieLevel p2p_level = PcieLevel::sys;  ///< GPUs farther apart go through the host's memory: pxb on Intel and ARM
+  BytesPerSecond uplink{};               ///< from a switch to its root complex; 0: as a slot
+  BytesPerSecond socket{};               ///< from one socket to another
+  BytesPerSecond host;                   ///< into and out of the host's memory, of all GPUs of a node together
   bool operator==(const PciePath&) const = default;
 };
 

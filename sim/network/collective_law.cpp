@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::int64_t kAlignment = 16;    // bytes that a thread loads at once
 constexpr double kLongExchange = 1 << 20;  // shorter ones wait for latency, not for loads
+constexpr double kPairOfLl = 1 << 14;      // NCCL_P2P_LL_THRESHOLD: longer ones go with Simple
+constexpr int kNarrowBlock = 128, kWideBlock = 512;
 
 /// Payload that a rank works on: sent or not. A ring's first and last ranks of a chunk do not pass it on.
 double worked_bytes(CollectiveKind kind, int ranks, double bytes) {
@@ -44,6 +46,10 @@ class NodeLaw {
   [[nodiscard]] static double us(double bytes, double gb_s) { return bytes / gb_s * 1e-3; }
   /// Shares that begin between the addresses of whole loads.
   [[nodiscard]] bool is_unaligned() const { return std::fmod(bytes_, 1.0 * kAlignment * ranks_) != 0.0; }
+  /// From 0 of the smallest blocks to 1 of the widest, whose barriers take longer.
+  [[nodiscard]] double wide() const {
+    return std::clamp((choice_.threads - kNarrowBlock) / double{kWideBlock - kNarrowBlock}, 0.0, 1.0);
+  }
   /// A chain passes the whole buffer over its slowest link, once up and once down at the same time.
   [[nodiscard]] double wire() const { return links_.ring ? wire_bytes(kind_, ranks_, bytes_) : bytes_; }
   [[nodiscard]] double worked() const { return std::max(wire(), worked_bytes(kind_, ranks_, bytes_)); }
@@ -55,7 +61,8 @@ class NodeLaw {
   [[nodiscard]] Parts ll() const {
     const double on_wire = us(worked(), bus_gb_s());
     const double on_channels = us(worked() / choice_.channels, c_.ll_channel_gb_s);
-    return {c_.start_us + steps() * c_.ll_step_us, std::max(2.0 * on_wire, on_channels)};  // half of a line is a flag
+    const double latency = c_.start_us + wide() * c_.wide_us + steps() * c_.ll_step_us;
+    return {latency, std::max(2.0 * on_wire, on_channels)};  // half of a line is a flag
   }
   [[nodiscard]] Parts ll128() const {
     return {c_.bulk_start_us + steps() * c_.ll128_step_us, us(worked(), c_.ll128_share * bus_gb_s())};
@@ -74,10 +81,19 @@ class NodeLaw {
   }
   [[nodiscard]] Parts pairs() const {
     const bool exchange = kind_ == CollectiveKind::all_to_all;
-    const double links = bus_gb_s() * c_.pair_share * (exchange ? c_.exchange_share : 1.0);
-    double sent = us(wire(), std::min(links, choice_.channels * c_.pair_channel_gb_s));
+    const bool tree = exchange && links_.exchange.value() > 0;  // which counts what the pairs share
+    const double bus = tree ? links_.exchange.value() * 1e-9 : bus_gb_s();
+    const double links = bus * c_.pair_share * (exchange && !tree ? c_.exchange_share : 1.0);
+    const double share = exchange ? bytes_ / std::max(1, ranks_) : bytes_;
+    int channels = choice_.channels;
+    if (exchange)  // the others copy the rank's own share
+      channels = std::min(channels, (ranks_ - 1) * pair_channels(ranks_, static_cast<std::int64_t>(share)));
+    const double by_channels = channels * c_.pair_channel_gb_s * (exchange ? c_.exchange_share : 1.0);
+    double sent = us(wire(), std::min(links, by_channels));
     if (exchange && is_unaligned() && bytes_ >= kLongExchange) sent *= c_.unaligned;
-    return {c_.pair_start_us, sent + c_.pair_fill_us * std::sqrt(sent)};
+    const double peers = exchange ? c_.peer_us * (ranks_ - 2) : 0.0;
+    const double start = c_.pair_start_us + (share > kPairOfLl ? c_.pair_bulk_us : 0.0);
+    return {start + peers, sent + c_.pair_fill_us * std::sqrt(sent)};
   }
 
   CollectiveKind kind_;

@@ -20,8 +20,9 @@ struct Placement {
   int ranks = 1;
   int ranks_a_node = 1;
   int nodes = 1;
-  int stride = 1;        ///< GPUs from one rank to the next
-  int groups_a_nic = 1;  ///< groups of the kind that run at once and share the node's NICs
+  int stride = 1;          ///< GPUs from one rank to the next
+  int groups_a_nic = 1;    ///< groups of the kind that run at once and share the node's NICs
+  int groups_at_once = 1;  ///< groups of the kind inside a node that run at once and share its PCIe tree
   bool operator==(const Placement&) const = default;
 };
 
@@ -46,8 +47,9 @@ enum class CollectiveLimiter : std::uint8_t { latency, links, pcie, host, networ
 std::string_view name_of(CollectiveLimiter limiter);
 
 struct CollectiveTime {
-  Seconds time;       ///< of the kernel on the device, all ranks ready
+  Seconds time;       ///< of the kernel on the device, all ranks ready, as a profiler shows it
   Seconds low, high;  ///< nine measured ones in ten lie between
+  Seconds loop;       ///< of one of many calls back to back, as nccl-tests prints it
   Seconds call;       ///< from event to event around one call on idle devices: `time` and starting it
   NcclAlgorithm algorithm = NcclAlgorithm::none;
   NcclProtocol protocol = NcclProtocol::simple;
@@ -55,7 +57,7 @@ struct CollectiveTime {
   int threads = 0;     ///< of a block
   Bytes dram;          ///< read and written in this GPU's memory
   Bytes wire;          ///< sent by one rank
-  BytesPerSecond bus;  ///< `wire` over `call`, the "bus bandwidth" of nccl-tests
+  BytesPerSecond bus;  ///< `wire` over `loop`, the "bus bandwidth" of nccl-tests
   CollectiveLimiter limiter = CollectiveLimiter::latency;
   bool validated = true;  ///< measured collectives of these links, and this many nodes, were compared with the law
   std::string why_not;    ///< else: what was not

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sim/network/link_tree.h"
+
 namespace ridgeline {
 namespace {
 
@@ -29,6 +31,8 @@ double peer_rate(const Cluster& cluster, int from, int to) {
     case Interconnect::pcie:
     case Interconnect::none: break;
   }
+  if (std::max(from, to) < static_cast<int>(cluster.links.tree.size()))
+    return tree_copy_rate(cluster, from, to).value();
   const bool direct = cluster.pcie.peer_to_peer && cluster.interconnect != Interconnect::none;
   // Through the host's memory in pieces, of which one comes while another goes.
   return direct ? cluster.pcie.rate.value() : std::min(cluster.pcie.rate.value(), 0.5 * cluster.pcie.host.value());

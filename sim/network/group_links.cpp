@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/network/link_tree.h"
 #include "sim/network/mesh_rings.h"
 
 namespace ridgeline {
@@ -10,9 +11,6 @@ namespace {
 
 /// NCCL doubles the rings that it finds; with switches it finds rings of so many bytes a second.
 constexpr int kSwitchChannels = 24, kPcieChannels = 4;
-// Shares of a slot's rate that collectives reached: 20 of 24 GB/s from an A100 to a third one without a bridge, 35 of
-// 54 GB/s between four RTX 5090 through the host.
-constexpr double kPcieDirect = 0.83, kThroughHost = 0.65;
 
 BytesPerSecond link_payload(const Cluster& cluster) { return cluster.links.rate * cluster.links.efficiency; }
 
@@ -29,7 +27,22 @@ void use_pcie(GroupLinks& links, const Cluster& cluster, int ranks) {
   links.bus = BytesPerSecond{std::min(cluster.pcie.rate.value() * kThroughHost, share_of_host)};
 }
 
-void use_node(GroupLinks& links, const Cluster& cluster, int ranks, int stride) {
+/// Over a tree that the cluster describes; false where NVLinks join all ranks or the tree does not reach them.
+bool use_tree(GroupLinks& links, const Cluster& cluster, const Placement& at) {
+  const std::size_t last = static_cast<std::size_t>(at.ranks_a_node - 1) * static_cast<std::size_t>(at.stride);
+  if (last >= cluster.links.tree.size()) return false;
+  const TreeRate rate = tree_rate(cluster, at);
+  if (rate.kind == CollectiveLimiter::links) return false;
+  links.channels = kPcieChannels;
+  links.kind = rate.kind;
+  links.bus = rate.ring;
+  links.exchange = rate.exchange;
+  return true;
+}
+
+void use_node(GroupLinks& links, const Cluster& cluster, Placement at, int ranks) {
+  const int stride = at.stride;
+  at.ranks_a_node = ranks;
   switch (cluster.interconnect) {
     case Interconnect::nvswitch:
       links.bus = link_payload(cluster) * cluster.links.count;
@@ -38,6 +51,7 @@ void use_node(GroupLinks& links, const Cluster& cluster, int ranks, int stride) 
     case Interconnect::mesh: {
       if (static_cast<int>(cluster.links.matrix.size()) <= (ranks - 1) * stride) break;
       const LinkCounts part = links_between(cluster.links.matrix, ranks, stride);
+      if (!are_joined(part) && use_tree(links, cluster, at)) return;
       const int rings = disjoint_rings(part);
       links.ring = rings > 0;
       links.bus = link_payload(cluster) * std::max(1, rings);
@@ -52,7 +66,7 @@ void use_node(GroupLinks& links, const Cluster& cluster, int ranks, int stride) 
     case Interconnect::pcie:
     case Interconnect::none: break;
   }
-  use_pcie(links, cluster, ranks);
+  if (!use_tree(links, cluster, at)) use_pcie(links, cluster, ranks);
 }
 
 void use_network(GroupLinks& links, const Cluster& cluster, int groups) {
@@ -65,14 +79,14 @@ void use_network(GroupLinks& links, const Cluster& cluster, int groups) {
 
 GroupLinks group_links(const Cluster& cluster, const Placement& placement) {
   GroupLinks links;
-  use_node(links, cluster, std::max(2, placement.ranks_a_node), placement.stride);
+  use_node(links, cluster, placement, std::max(2, placement.ranks_a_node));
   if (placement.nodes > 1) use_network(links, cluster, placement.groups_a_nic);
   return links;
 }
 
 GroupLinks pair_links(const Cluster& cluster, const Placement& placement) {
   GroupLinks links;
-  if (placement.ranks_a_node > 1) use_node(links, cluster, 2, placement.stride);
+  if (placement.ranks_a_node > 1) use_node(links, cluster, placement, 2);
   if (placement.nodes > 1) {
     use_network(links, cluster, placement.groups_a_nic);
     links.node = std::min(links.node, cluster.nics.rate * cluster.nics.efficiency);

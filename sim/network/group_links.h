@@ -8,11 +8,12 @@ namespace ridgeline {
 
 struct GroupLinks {
   CollectiveLimiter kind = CollectiveLimiter::links;  ///< links, pcie or host, inside a node
-  BytesPerSecond bus;   ///< payload that one rank sends a second while all do, inside its node
-  int channels = 1;     ///< thread blocks that NCCL gives a collective at most
-  bool ring = true;     ///< false: the GPUs form no ring, a chain carries everything up and down
-  BytesPerSecond node;  ///< payload that the group sends out of one node a second; 0 in one node
-  Seconds hop;          ///< one message to another node
+  BytesPerSecond bus;         ///< payload that one rank sends a second while all do, inside its node
+  BytesPerSecond exchange{};  ///< the same of an all_to_all; 0: as `bus`
+  int channels = 1;           ///< thread blocks that NCCL gives a collective at most
+  bool ring = true;           ///< false: the GPUs form no ring, a chain carries everything up and down
+  BytesPerSecond node;        ///< payload that the group sends out of one node a second; 0 in one node
+  Seconds hop;                ///< one message to another node
 };
 
 /// Of collectives of all ranks.

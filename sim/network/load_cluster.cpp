@@ -16,6 +16,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/resolve_file.h"
 #include "sim/network/cluster_rows.h"
+#include "sim/network/read_link_tree.h"
 
 namespace ridgeline {
 namespace {
@@ -29,6 +30,11 @@ constexpr std::array<std::pair<std::string_view, Interconnect>, 5> kInterconnect
                                                                                    {"bridge", Interconnect::bridge},
                                                                                    {"pcie", Interconnect::pcie},
                                                                                    {"none", Interconnect::none}}};
+constexpr std::array<std::pair<std::string_view, PcieLevel>, 5> kLevels{{{"pix", PcieLevel::pix},
+                                                                         {"pxb", PcieLevel::pxb},
+                                                                         {"phb", PcieLevel::phb},
+                                                                         {"node", PcieLevel::node},
+                                                                         {"sys", PcieLevel::sys}}};
 // A hundred times more than anything that exists; beyond that a number is a mistake.
 constexpr Range kRate{1e6, 1e15}, kShare{0.01, 1.0}, kOversubscription{1.0, 1000.0}, kLatency{0.0, 1.0};
 constexpr int kMostNodes = 1 << 20, kMostGpus = 1024, kMostLinks = 1024, kMostNics = 1024;
@@ -43,6 +49,7 @@ struct ClusterKey {
 };
 
 int whole(const Value& value, int low, int high) { return static_cast<int>(value.integer({low, high})); }
+int whole_links(const Value& value) { return whole(value, 0, kMostLinks); }
 
 std::vector<std::vector<int>> read_matrix(const Value& value) {
   std::vector<std::vector<int>> matrix;
@@ -61,6 +68,13 @@ std::vector<std::vector<int>> read_matrix(const Value& value) {
   return matrix;
 }
 
+/// A matrix that the description writes out wins over that of nvidia-smi.
+void read_topology_into(const Value& value, Cluster& cluster) {
+  Topology topology = read_topology(value);
+  if (cluster.links.matrix.empty() && topology.has_nvlinks()) cluster.links.matrix = std::move(topology.nvlinks);
+  cluster.links.tree = std::move(topology.seats);
+}
+
 /// In the order of a file.
 const std::vector<ClusterKey>& cluster_keys() {
   static const std::vector<ClusterKey> keys{
@@ -72,9 +86,14 @@ const std::vector<ClusterKey>& cluster_keys() {
       {"links.rate", [](const Value& v, Cluster& c) { c.links.rate = v.quantity<BytesPerSecond>(kRate); }},
       {"links.efficiency", [](const Value& v, Cluster& c) { c.links.efficiency = v.number(kShare); }},
       {"links.matrix", [](const Value& v, Cluster& c) { c.links.matrix = read_matrix(v); }, false},
+      {"links.tree", [](const Value& v, Cluster& c) { c.links.tree = read_link_tree(v); }, false},
+      {"links.topology", read_topology_into, false},
       {"pcie.rate", [](const Value& v, Cluster& c) { c.pcie.rate = v.quantity<BytesPerSecond>(kRate); }},
       {"pcie.peer_to_peer", [](const Value& v, Cluster& c) { c.pcie.peer_to_peer = v.boolean(); }},
       {"pcie.host", [](const Value& v, Cluster& c) { c.pcie.host = v.quantity<BytesPerSecond>(kRate); }},
+      {"pcie.p2p_level", [](const Value& v, Cluster& c) { c.pcie.p2p_level = v.choice<PcieLevel>(kLevels); }, false},
+      {"pcie.uplink", [](const Value& v, Cluster& c) { c.pcie.uplink = v.quantity<BytesPerSecond>(kRate); }, false},
+      {"pcie.socket", [](const Value& v, Cluster& c) { c.pcie.socket = v.quantity<BytesPerSecond>(kRate); }},
       {"nics.count", [](const Value& v, Cluster& c) { c.nics.count = whole(v, 0, kMostNics); }},
       {"nics.rate", [](const Value& v, Cluster& c) { c.nics.rate = v.quantity<BytesPerSecond>(kRate); }},
       {"nics.efficiency", [](const Value& v, Cluster& c) { c.nics.efficiency = v.number(kShare); }},
@@ -171,6 +190,10 @@ void check(const Value& root, const Cluster& cluster) {
   if (cluster.interconnect == Interconnect::mesh && static_cast<int>(cluster.links.matrix.size()) < cluster.gpus)
     fail("links.matrix",
          fmt::format("counts the links of {} GPUs; the node has {}", cluster.links.matrix.size(), cluster.gpus));
+  const std::string_view tree =
+      root["links"].exists() && root["links"]["tree"].exists() ? "links.tree" : "links.topology";
+  if (!cluster.links.tree.empty() && static_cast<int>(cluster.links.tree.size()) < cluster.gpus)
+    fail(tree, fmt::format("describes {} GPUs; the node has {}", cluster.links.tree.size(), cluster.gpus));
   if (cluster.nodes > 1 && cluster.nics.count == 0)
     fail("nodes", fmt::format("{}, and nics.count is 0: say how many NICs join them", cluster.nodes));
 }
@@ -190,6 +213,39 @@ std::map<std::string, std::string> lay_defaults(Node& whole, const Gpu& gpu) {
   return read;
 }
 
+/// What a matrix of nvidia-smi says and the description does not: how many GPUs there are, and what joins them.
+void take_from_topology(Node& whole, const Node& own) {
+  const Value given = value_at(Value(own), "links.topology");
+  if (!given.exists()) return;
+  Topology topology;
+  (void)read_described(given, [&](const Value& value) { topology = read_topology(value); });
+  const auto set = [&](const char* key, const std::string& text) {
+    if (own.find(key)) return;
+    Node value, field;
+    field.kind = Node::Kind::mapping;
+    value.kind = Node::Kind::scalar;
+    value.origin = field.origin = given.origin();
+    Node source = value;
+    value.scalar = text;
+    source.scalar = "links.topology";
+    field.entries = {{"value", given.origin(), value}, {"source", given.origin(), source}};
+    if (Node* old = whole.find(key)) *old = field;
+    else whole.entries.push_back({key, given.origin(), field});
+  };
+  const std::size_t gpus = topology.seats.size();
+  set("gpus", fmt::format("{}", gpus));
+  std::size_t joined = 0;
+  for (const int links : topology.nvlinks.front()) joined += links > 0 ? 1 : 0;
+  int links = 0;  // of a GPU
+  for (const int one : topology.nvlinks.front()) links += one;
+  const Value count = value_at(Value(whole), "links.count");
+  int of_gpu = 0;
+  if (count.exists()) (void)read_described(count, [&](const Value& value) { of_gpu = whole_links(value); });
+  // Through switches each pair has all links of a GPU.
+  const bool switched = gpus > 2 && joined + 1 == gpus && links > of_gpu;
+  set("interconnect", switched ? "nvswitch" : topology.has_nvlinks() ? "mesh" : "pcie");
+}
+
 Cluster cluster_of(Node tree, std::string_view source, std::string name, const std::vector<config::Override>& overrides,
                    HardwareSheet* sheet) {
   tree = over_base(std::move(tree), source);
@@ -202,6 +258,7 @@ Cluster cluster_of(Node tree, std::string_view source, std::string name, const s
   const std::map<std::string, std::string> defaults = lay_defaults(whole, gpu);
   lay_over(whole, tree);
   whole.origin = tree.origin;  // where what is missing is missed
+  take_from_topology(whole, tree);
   const Value root(whole);
   refuse_unknown_keys(root);
 
@@ -222,6 +279,8 @@ Cluster cluster_of(Node tree, std::string_view source, std::string name, const s
     if (const auto from = defaults.find(origin.name ? *origin.name : ""); from != defaults.end())
       row.inherited = from->second;
     if (one.key == "links.matrix") row.value = fmt::format("{0} x {0}", cluster.links.matrix.size());
+    if (one.key == "links.tree" || one.key == "links.topology")
+      row.value = fmt::format("{} GPUs", cluster.links.tree.size());
     if (sheet) sheet->values.push_back(std::move(row));
   }
   check(root, cluster);

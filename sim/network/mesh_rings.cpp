@@ -82,6 +82,16 @@ LinkCounts links_between(const LinkCounts& links, int ranks, int stride) {
   return part;
 }
 
+bool are_joined(const LinkCounts& links) {
+  std::vector<std::size_t> reached{0};
+  std::vector<bool> seen(links.size());
+  if (!seen.empty()) seen[0] = true;
+  for (std::size_t i = 0; i < reached.size() && !seen.empty(); ++i)
+    for (std::size_t to = 0; to < links.size(); ++to)
+      if (links[reached[i]][to] > 0 && !seen[to]) seen[to] = true, reached.push_back(to);
+  return reached.size() >= links.size();
+}
+
 int disjoint_rings(const LinkCounts& links) {
   static std::mutex mutex;
   static std::map<LinkCounts, int> known;

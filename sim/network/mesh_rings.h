@@ -16,4 +16,7 @@ LinkCounts links_between(const LinkCounts& links, int ranks, int stride);
 /// GPUs what the links of the least linked one allow.
 int disjoint_rings(const LinkCounts& links);
 
+/// Whether each GPU reaches each other, over others too.
+bool are_joined(const LinkCounts& links);
+
 }  // namespace ridgeline

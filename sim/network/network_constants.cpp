@@ -16,4 +16,9 @@ const NetworkConstants& network_constants(Architecture architecture) {
   return network_table::hopper;
 }
 
+const NetworkConstants& network_constants(Architecture architecture, CollectiveLimiter links) {
+  if (links == CollectiveLimiter::links) return network_constants(architecture);
+  return links == CollectiveLimiter::host ? network_table::host : network_table::pcie;
+}
+
 }  // namespace ridgeline

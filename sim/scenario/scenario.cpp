@@ -9,6 +9,7 @@
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hardware/software_choice.h"
+#include "sim/network/link_tree.h"
 #include "sim/network/load_cluster.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_checkpointing.h"
@@ -184,6 +185,18 @@ Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes, 
   return cluster;
 }
 
+/// GPUs behind one switch copy from and to the host's memory over one uplink, all at the same time.
+void share_host_link(SharedScenario& shared) {
+  Scenario& scenario = shared.scenario;
+  if (!scenario.cluster || scenario.cluster->links.tree.empty()) return;
+  const std::int64_t at_once = std::min<std::int64_t>(scenario.training.parallel.gpus(), scenario.cluster->gpus);
+  Gpu gpu = scenario.gpu;
+  gpu.host_link.bandwidth = host_copy_rate(*scenario.cluster, gpu.host_link.bandwidth, static_cast<int>(at_once));
+  if (gpu.host_link.bandwidth == scenario.gpu.host_link.bandwidth) return;
+  scenario.gpu = gpu;
+  shared.gpu = std::make_shared<const Gpu>(std::move(gpu));
+}
+
 /// A cluster named on the command line stands in the place of the file's GPU.
 void leave_hardware_to_cluster(Node& tree, const std::vector<Override>& changes) {
   const auto changed = [&](std::string_view key) {
@@ -248,6 +261,7 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   scenario.measured = read_measured(root["measured"]);
   if (root.has("trace")) read_recorded(root, root.has("host"), !changes.model.empty(), known, scenario);
   else read_described(root, changes.model, known, scenario);
+  share_host_link(shared);
   if (asked_of != nullptr) {
     const Node* model = tree.find("model");
     scenario.asked = std::make_shared<const AskedScenario>(AskedScenario{

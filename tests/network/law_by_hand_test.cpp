@@ -13,7 +13,9 @@ namespace {
 /// Each constant another power of ten or a small factor, so that no two mistakes give the same sum.
 NetworkConstants round_constants() {
   return {.call_us = 4,
+          .loop_us = 2,
           .start_us = 1000,
+          .wide_us = 0.6,
           .ll_step_us = 10,
           .ll_channel_gb_s = 1,
           .bulk_start_us = 3000,
@@ -29,9 +31,11 @@ NetworkConstants round_constants() {
           .nvls_share = 0.25,
           .nvls_ramp_us = 0.5,
           .pair_start_us = 7000,
+          .pair_bulk_us = 0,
           .pair_fill_us = 0.2,
           .pair_share = 0.5,
           .pair_channel_gb_s = 3,
+          .peer_us = 40,
           .exchange_share = 0.8};
 }
 
@@ -50,7 +54,8 @@ LawTime in_a_node(const Case& one) {
   links.kind = CollectiveLimiter::pcie;
   links.bus = BytesPerSecond{10e9};
   links.ring = one.ring;
-  const NcclChoice choice{.algorithm = one.algorithm, .protocol = one.protocol, .channels = one.channels};
+  const NcclChoice choice{
+      .algorithm = one.algorithm, .protocol = one.protocol, .channels = one.channels, .threads = 128};
   return collective_law({.kind = one.kind, .ranks = 4, .bytes = one.bytes}, {.ranks = 4, .ranks_a_node = 4}, links,
                         choice, round_constants());
 }
@@ -97,15 +102,15 @@ TEST(LawByHand, switches_add_up_and_pairs_are_limited_by_links_or_channels) {
   EXPECT_NEAR(us({.kind = CollectiveKind::send_recv, .channels = 8}), 7000 + link + 0.2 * std::sqrt(link), 1e-6);
   EXPECT_NEAR(us({.kind = CollectiveKind::send_recv, .channels = 1}), 7000 + channel + 0.2 * std::sqrt(channel), 1e-6);
   const double exchange = 300 / (0.5 * 0.8);
-  EXPECT_NEAR(us({.kind = CollectiveKind::all_to_all, .channels = 8}), 7000 + exchange + 0.2 * std::sqrt(exchange),
-              1e-6);
+  EXPECT_NEAR(us({.kind = CollectiveKind::all_to_all, .channels = 8}),
+              7000 + 2 * 40 + exchange + 0.2 * std::sqrt(exchange), 1e-6);
 }
 
 TEST(LawByHand, exchanges_from_a_mebibyte_wait_for_unaligned_loads) {
   for (const std::int64_t bytes : {(1 << 20) - 8, (1 << 20), (1 << 20) + 8}) {
     const double even = 0.75e-4 * static_cast<double>(bytes) / 0.4, sent = bytes == (1 << 20) + 8 ? 3 * even : even;
     EXPECT_NEAR(us({.kind = CollectiveKind::all_to_all, .bytes = bytes, .channels = 8}),
-                7000 + sent + 0.2 * std::sqrt(sent), 1e-3)
+                7000 + 2 * 40 + sent + 0.2 * std::sqrt(sent), 1e-3)
         << bytes;
   }
 }
@@ -120,7 +125,7 @@ TEST(LawByHand, what_limits_a_node_is_the_longer_part) {
 LawTime over_nodes(CollectiveKind kind, int local, double node_gb_s = 1, double hop_us = 100) {
   const GroupLinks links{
       .bus = BytesPerSecond{10e9}, .node = BytesPerSecond{node_gb_s * 1e9}, .hop = microseconds(hop_us)};
-  const NcclChoice choice{.protocol = NcclProtocol::ll, .channels = 100};
+  const NcclChoice choice{.protocol = NcclProtocol::ll, .channels = 100, .threads = 128};
   return collective_law({.kind = kind, .ranks = 4 * local, .bytes = 4'000'000},
                         {.ranks = 4 * local, .ranks_a_node = local, .nodes = 4}, links, choice, round_constants());
 }
@@ -153,20 +158,86 @@ TEST(LawByHand, the_slower_of_node_and_network_sets_the_flow) {
       << "1020 + 400 > 1200";
 }
 
+TEST(LawByHand, wide_blocks_take_longer_to_start_and_each_peer_of_an_exchange_a_little) {
+  GroupLinks links;
+  links.bus = BytesPerSecond{10e9};
+  const auto took = [&](const Collective& one, const NcclChoice& choice) {
+    const int ranks = static_cast<int>(one.ranks);
+    return in_microseconds(
+        collective_law(one, {.ranks = ranks, .ranks_a_node = ranks}, links, choice, round_constants()).time);
+  };
+  const Collective reduce{.ranks = 2, .bytes = 10};
+  const auto of_threads = [&](int threads) {
+    return took(reduce, {.protocol = NcclProtocol::ll, .channels = 100, .threads = threads});
+  };
+  EXPECT_NEAR(of_threads(512) - of_threads(128), 0.6, 1e-9);
+  EXPECT_NEAR(of_threads(256) - of_threads(128), 0.2, 1e-9) << "a third of the way";
+  const auto exchange = [&](int ranks) {
+    return took({.kind = CollectiveKind::all_to_all, .ranks = ranks, .bytes = 0}, {.channels = 8});
+  };
+  EXPECT_NEAR(exchange(8) - exchange(2), 6 * 40, 1e-9);
+}
+
+// The channels that send are those of the peers; one more copies the rank's own share.
+TEST(LawByHand, an_exchange_of_two_sends_over_half_of_the_channels) {
+  GroupLinks links;
+  links.bus = BytesPerSecond{1000e9};
+  const Collective one{.kind = CollectiveKind::all_to_all, .ranks = 2, .bytes = 48'000'000};
+  const double sent = 24000 / (16 * 3.0 * 0.8);
+  EXPECT_NEAR(
+      in_microseconds(
+          collective_law(one, {.ranks = 2, .ranks_a_node = 2}, links, {.channels = 32}, round_constants()).time),
+      7000 + sent + 0.2 * std::sqrt(sent), 1e-6);
+}
+
+TEST(LawByHand, pairs_of_more_than_sixteen_kibibytes_a_peer_start_later) {
+  GroupLinks links;
+  links.bus = BytesPerSecond{1e15};
+  NetworkConstants constants = round_constants();
+  constants.pair_bulk_us = 90;
+  constants.pair_channel_gb_s = 1e9;
+  const auto took = [&](CollectiveKind kind, int ranks, std::int64_t bytes) {
+    return in_microseconds(collective_law({.kind = kind, .ranks = ranks, .bytes = bytes},
+                                          {.ranks = ranks, .ranks_a_node = ranks}, links, {.channels = 8}, constants)
+                               .time);
+  };
+  constexpr std::int64_t kPeer = 1 << 14;
+  EXPECT_NEAR(took(CollectiveKind::send_recv, 2, kPeer), 7000, 0.1);
+  EXPECT_NEAR(took(CollectiveKind::send_recv, 2, kPeer + 1), 7090, 0.1);
+  EXPECT_NEAR(took(CollectiveKind::all_to_all, 4, 4 * kPeer), 7080, 0.1);
+  EXPECT_NEAR(took(CollectiveKind::all_to_all, 4, 4 * kPeer + 64), 7170, 0.1);
+}
+
+TEST(LawByHand, collectives_count_as_compared_by_kind_and_ranks) {
+  const CollectiveRange some{.low = 0.9, .high = 1.1, .ranks_from = 2, .ranks_to = 8, .reductions = 1};
+  EXPECT_EQ(not_among(some, {.kind = CollectiveKind::all_reduce}, 8), "");
+  EXPECT_NE(not_among(some, {.kind = CollectiveKind::all_gather}, 8), "");
+  EXPECT_NE(not_among(some, {.kind = CollectiveKind::all_to_all}, 8), "");
+  EXPECT_NE(not_among(some, {.kind = CollectiveKind::broadcast}, 8), "");
+  EXPECT_NE(not_among(some, {.kind = CollectiveKind::all_reduce}, 9), "");
+  EXPECT_NE(not_among(CollectiveRange{}, {.kind = CollectiveKind::all_reduce}, 2), "");
+}
+
 TEST(LawByHand, ranges_are_three_times_as_wide_where_nothing_was_compared) {
   const Placement node{.ranks = 4, .ranks_a_node = 4}, nodes{.ranks = 4, .ranks_a_node = 2, .nodes = 2};
   const auto range = [](std::int64_t bytes, const Placement& at, bool validated) {
-    return collective_range({.ranks = 4, .bytes = bytes}, at, validated);
+    return collective_range(Architecture::hopper, CollectiveLimiter::links, {.ranks = 4, .bytes = bytes}, at,
+                            validated);
   };
   const std::int64_t mebi = 1 << 20;
-  const CollectiveRange small = range(mebi - 1, node, true), large = range(mebi, node, true),
-                        far = range(mebi, nodes, true);
-  EXPECT_NE(small.low, large.low);
+  const CollectiveRange small = range(kShortCollective, node, true), middle = range(kShortCollective + 1, node, true),
+                        large = range(kMiddleCollective + 1, node, true), far = range(mebi, nodes, true);
+  const auto differ = [](const CollectiveRange& a, const CollectiveRange& b) {
+    return a.low != b.low || a.high != b.high;
+  };
+  EXPECT_TRUE(differ(small, middle));
+  EXPECT_TRUE(differ(middle, large));
   EXPECT_EQ(range(1, node, true).low, small.low);
+  EXPECT_EQ(range(kMiddleCollective, node, true).high, middle.high);
   EXPECT_EQ(range(100 * mebi, node, true).high, large.high);
   EXPECT_EQ(range(1, nodes, true).low, far.low);
   EXPECT_GT(far.high, large.high) << "networks differ more than links";
-  const CollectiveRange wide = range(mebi, node, false), widest = range(mebi, nodes, false);
+  const CollectiveRange wide = range(100 * mebi, node, false), widest = range(mebi, nodes, false);
   EXPECT_NEAR(1 - wide.low, 3 * (1 - large.low), 1e-9);
   EXPECT_NEAR(wide.high - 1, 3 * (large.high - 1), 1e-9);
   EXPECT_NEAR(widest.high - 1, 3 * (far.high - 1), 1e-9);

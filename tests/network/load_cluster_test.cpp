@@ -25,9 +25,28 @@ std::string mistake_in(std::string_view text) {
 }
 
 TEST(LoadCluster, every_shipped_description_loads_with_a_source_for_each_number) {
-  EXPECT_THAT(cluster_names(), IsSupersetOf({"dgx-1-v100", "v100-x4-nvlink", "dgx-a100", "hgx-a100-x4", "hgx-h100",
-                                             "h200-x2", "h200-x4", "hgx-h200", "hgx-b200", "p4d", "p4de", "p5",
-                                             "rtx3090-x2-nvlink", "rtx3090-x2-pcie", "rtx3090-x4-pcie", "t4-x4-pcie"}));
+  EXPECT_THAT(cluster_names(), IsSupersetOf({"dgx-1-v100",
+                                             "v100-x4-nvlink",
+                                             "dgx-a100",
+                                             "hgx-a100-x4",
+                                             "hgx-h100",
+                                             "h200-x2",
+                                             "h200-x4",
+                                             "hgx-h200",
+                                             "hgx-b200",
+                                             "p4d",
+                                             "p4de",
+                                             "p5",
+                                             "rtx3090-x2-nvlink",
+                                             "rtx3090-x2-pcie",
+                                             "rtx3090-x4-pcie",
+                                             "t4-x4-pcie",
+                                             "a100-pcie-x8",
+                                             "l40s-x8-pcie",
+                                             "rtx3090-x4-nvlink",
+                                             "rtx4090-x2-pcie",
+                                             "rtx4090-x4-pcie",
+                                             "rtx4090-x8-pcie"}));
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name);
     EXPECT_EQ(cluster.name, name);

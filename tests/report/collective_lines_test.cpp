@@ -15,13 +15,16 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+constexpr Seconds kHostCall{20e-6};
 
 struct CollectiveReport : ::testing::Test {
   Cluster cluster = load_cluster("hgx-h200");
   Gpu gpu = load_gpu(cluster.gpu_name);
-  CollectiveLines table{cluster, gpu, true}, lines{cluster, gpu, false};
+  CollectiveLines table{cluster, gpu, kHostCall, true}, lines{cluster, gpu, kHostCall, false};
 
   /// An all_reduce of floats over the GPUs of one node.
   [[nodiscard]] CollectiveTime time_of(std::int64_t bytes) const {
@@ -33,16 +36,16 @@ struct CollectiveReport : ::testing::Test {
   }
 };
 
-// The range is that of the kernel, seen by whoever times the call: as much longer as the call is.
+// The range is that of the kernel, seen by nccl-tests: as much longer as its time is.
 TEST_F(CollectiveReport, ARowIsInMicrosecondsOrInMilliseconds) {
   for (const auto& [bytes, size, unit, digits] : {std::tuple{std::int64_t{3} << 30, "3 GiB", 1e3, "{:.4g} ms"},
                                                   std::tuple{std::int64_t{5} << 20, "5 MiB", 1e6, "{:.1f} us"}}) {
     const CollectiveTime time = time_of(bytes);
-    const double longer = ratio(time.call, time.time);
+    const double longer = ratio(time.loop, time.time);
     const std::string row = table.answer(line_of(bytes)).text;
     EXPECT_THAT(row, StartsWith("all_reduce ")) << row;
     EXPECT_THAT(row, HasSubstr(" " + std::string(size) + " ")) << row;
-    EXPECT_THAT(row, HasSubstr(" " + fmt::format(fmt::runtime(digits), time.call.value() * unit) + " ")) << row;
+    EXPECT_THAT(row, HasSubstr(" " + fmt::format(fmt::runtime(digits), time.loop.value() * unit) + " ")) << row;
     EXPECT_THAT(row, HasSubstr(fmt::format(" {:.3g} to {:.3g} ", time.low.value() * longer * unit,
                                            time.high.value() * longer * unit)))
         << row;
@@ -53,14 +56,18 @@ TEST_F(CollectiveReport, ARowIsInMicrosecondsOrInMilliseconds) {
   }
 }
 
-TEST_F(CollectiveReport, TheCallAndItsRangeAreAroundEachOther) {
+TEST_F(CollectiveReport, TheThreeTimesAreEachSaid) {
   const json told = json::parse(lines.answer(line_of(1 << 30)).text)["predicted"];
   const CollectiveTime time = time_of(1 << 30);
   const auto expect = [&](const char* key, double value) {
     EXPECT_NEAR(told[key].get<double>(), value, 1e-5 * value) << key;
   };
-  const double longer = ratio(time.call, time.time);
-  expect("time_us", time.call.value() * 1e6);
+  const double longer = ratio(time.loop, time.time);
+  expect("time_us", time.loop.value() * 1e6);
+  expect("pytorch_call_us", (time.call + kHostCall).value() * 1e6);
+  EXPECT_THAT(told["timed_as"].get<std::string>(), StartsWith("nccl-tests: "));
+  EXPECT_LT(told["kernel_us"], told["time_us"]);
+  EXPECT_LT(told["time_us"], told["pytorch_call_us"]);
   expect("kernel_us", time.time.value() * 1e6);
   expect("low_us", time.low.value() * longer * 1e6);
   expect("high_us", time.high.value() * longer * 1e6);
@@ -102,7 +109,9 @@ TEST_F(CollectiveReport, AMistakeIsToldOnItsLine) {
 }
 
 TEST_F(CollectiveReport, TheHeadingNamesTheClusterAboveATableAlone) {
-  EXPECT_THAT(table.heading(), StartsWith(cluster.name + ": " + cluster.title + "\ncollective "));
+  EXPECT_THAT(table.heading(),
+              AllOf(StartsWith(cluster.name + ": " + cluster.title + "\nTimes are those of nccl-tests"),
+                    HasSubstr("\ncollective ")));
   EXPECT_EQ(lines.heading(), "");
 }
 

@@ -115,8 +115,8 @@ TEST(PredictionText, SeveralGpusSayWhatTheyExchange) {
   EXPECT_THAT(page, HasSubstr("; 8.75 J a sample\n"));
   EXPECT_THAT(page, HasSubstr(R"(
   GPUs          4, each as fast as 83 % of one alone; communication 6.00 ms exposed, 34.0 ms hidden
-                145 all reduce among data ranks: 6.23 GB in 36.0 ms, 6.00 ms exposed
-                8 send recv among pipeline ranks: 0.042 GB in 4.00 ms, none exposed
+                145 all reduce among data ranks: 6.23 GB in 36.0 ms of kernels, 6.00 ms exposed
+                8 send recv among pipeline ranks: 0.042 GB in 4.00 ms of kernels, none exposed
                 the last all_reduce keeps the GPU waiting
   pipeline      a rank waits for others for 9.00 ms a step on average
                 stage 0: 2 GPUs, kernels 170 ms, waits 11.0 ms; 10.00 GiB allocated, 11.00 GiB

@@ -68,7 +68,10 @@ Placement placement_of(const Scenario& scenario, const Collective& collective) {
   if (collective.group == GroupKind::model || collective.group == GroupKind::embedding)
     return placement_over_stages(scenario, collective);
   const std::int64_t stride = stride_of(scenario.training.parallel, collective.group);
-  return place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
+  Placement at = place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
+  const std::int64_t in_use = std::min<std::int64_t>(scenario.training.parallel.gpus(), scenario.cluster->gpus);
+  at.groups_at_once = static_cast<int>(std::max<std::int64_t>(1, in_use / at.ranks_a_node));
+  return at;
 }
 
 std::int64_t bytes_between_stages(const Scenario& scenario) {

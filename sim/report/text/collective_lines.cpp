@@ -14,20 +14,24 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr std::string_view kTimedAs = "nccl-tests: one of many calls back to back";
+
 double six_digits(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
-/// Of a call, as events around it show: the range of the kernel's time, and the start.
-ordered_json predicted_json(const CollectiveCase& one, const CollectiveTime& time) {
-  const double call = in_microseconds(time.call), scale = call / in_microseconds(time.time);
+/// Times of nccl-tests, of the kernel and of PyTorch's call; the range is that of the first.
+ordered_json predicted_json(const CollectiveCase& one, const CollectiveTime& time, Seconds host) {
+  const double loop = in_microseconds(time.loop), scale = loop / in_microseconds(time.time);
   ordered_json out;
-  out["time_us"] = six_digits(call);
+  out["time_us"] = six_digits(loop);
   out["low_us"] = six_digits(in_microseconds(time.low) * scale);
   out["high_us"] = six_digits(in_microseconds(time.high) * scale);
   out["algorithm"] = name_of(time.algorithm);
   out["protocol"] = name_of(time.protocol);
   out["channels"] = time.channels;
   out["bus_gb_per_s"] = six_digits(time.bus.value() * 1e-9);
+  out["timed_as"] = kTimedAs;
   out["kernel_us"] = six_digits(in_microseconds(time.time));
+  out["pytorch_call_us"] = six_digits(in_microseconds(time.call + host));
   out["threads"] = time.threads;
   out["wire_bytes"] = static_cast<std::int64_t>(time.wire.value());
   out["dram_bytes"] = static_cast<std::int64_t>(time.dram.value());
@@ -69,8 +73,8 @@ constexpr const char* kRow = "{:<14} {:>9} {:>8} {:>10} {:>14} {:>6} {:<16} {:>3
 
 /// At most 100 columns; what was not compared stands below.
 std::string row_text(const CollectiveCase& one, const CollectiveTime& time) {
-  const double call = in_microseconds(time.call), scale = call / in_microseconds(time.time);
-  const double unit = call >= kMilliseconds ? 1e-3 : 1.0;  // as time_text
+  const double loop = in_microseconds(time.loop), scale = loop / in_microseconds(time.time);
+  const double unit = loop >= kMilliseconds ? 1e-3 : 1.0;  // as time_text
   const std::string range = fmt::format("{:.3g} to {:.3g}", in_microseconds(time.low) * scale * unit,
                                         in_microseconds(time.high) * scale * unit);
   const std::string ranks = one.placement.nodes == 1
@@ -78,7 +82,7 @@ std::string row_text(const CollectiveCase& one, const CollectiveTime& time) {
                                 : fmt::format("{} x {}", one.placement.nodes, one.placement.ranks_a_node);
   const bool runs = time.algorithm != NcclAlgorithm::none;
   std::string row = fmt::format(kRow, name_of(one.collective.kind), size_text(one.collective.bytes), ranks,
-                                time_text(call), range, fmt::format("{:.1f}", time.bus.value() * 1e-9),
+                                time_text(loop), range, fmt::format("{:.1f}", time.bus.value() * 1e-9),
                                 runs ? fmt::format("{} {}", name_of(time.algorithm), name_of(time.protocol)) : "none",
                                 time.channels, limit_text(time.limiter));
   if (!time.validated) row += fmt::format("\n    not validated: {}", time.why_not);
@@ -87,12 +91,12 @@ std::string row_text(const CollectiveCase& one, const CollectiveTime& time) {
 
 }  // namespace
 
-CollectiveLines::CollectiveLines(Cluster cluster, Gpu gpu, bool table)
-    : cluster_(std::move(cluster)), gpu_(std::move(gpu)), table_(table) {}
+CollectiveLines::CollectiveLines(Cluster cluster, Gpu gpu, Seconds host_call, bool table)
+    : cluster_(std::move(cluster)), gpu_(std::move(gpu)), host_call_(host_call), table_(table) {}
 
 std::string CollectiveLines::heading() const {
   if (!table_) return "";
-  return fmt::format("{}: {}\n", cluster_.name, cluster_.title) +
+  return fmt::format("{}: {}\nTimes are those of {}\n", cluster_.name, cluster_.title, kTimedAs) +
          fmt::format(kRow, "collective", "bytes", "ranks", "time", "nine in ten", "bus", "algorithm", "SMs",
                      "limited by") +
          "\n" + fmt::format(kRow, "", "", "", "", "", "GB/s", "", "", "") + "\n";
@@ -108,7 +112,7 @@ CollectiveLines::Answer CollectiveLines::answer(std::string_view given) const {
     const CollectiveCase one = collective_case_from(nlohmann::json(line), cluster_);
     const CollectiveTime time = collective_time(one.cluster, gpu_, one.collective, one.placement);
     if (table_) return {row_text(one, time), ""};
-    line["predicted"] = predicted_json(one, time);
+    line["predicted"] = predicted_json(one, time, host_call_);
   } catch (const ordered_json::exception& e) {
     answer.mistake = fmt::format("not a JSON object: {}", json_mistake(e.what()));
   } catch (const UserError& e) {

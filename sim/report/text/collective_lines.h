@@ -12,7 +12,8 @@ namespace ridgeline {
 class CollectiveLines {
  public:
   /// `table`: a row of a table for people in the place of JSON.
-  CollectiveLines(Cluster cluster, Gpu gpu, bool table);
+  /// `host_call`: the host's part of a call of torch.distributed.
+  CollectiveLines(Cluster cluster, Gpu gpu, Seconds host_call, bool table);
 
   /// What stands above the rows: nothing, or the heads of the table's columns with the end of their line.
   [[nodiscard]] std::string heading() const;
@@ -26,6 +27,7 @@ class CollectiveLines {
  private:
   Cluster cluster_;
   Gpu gpu_;
+  Seconds host_call_;
   bool table_;
 };
 

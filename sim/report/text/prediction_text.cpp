@@ -192,10 +192,11 @@ void write_parallel(std::string& out, const ParallelPrediction& p, Seconds held)
                 fmt::format("{}, each as fast as {} of one alone; communication {} exposed, {} hidden", p.gpus,
                             percent(p.efficiency), duration(p.exposed), duration(p.hidden)));
   for (const CommunicationUse& use : p.communication)
-    write_wrapped(out, "                ",
-                  fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count, words(name_of(use.kind)),
-                              words(name_of(use.group)), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
-                              use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
+    write_wrapped(
+        out, "                ",
+        fmt::format("{} {} among {} ranks: {:.3g} GB in {} of kernels, {} exposed", use.count, words(name_of(use.kind)),
+                    words(name_of(use.group)), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
+                    use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
   if (p.board > 1.0 && held > Seconds{0})
     write_wrapped(out, "                ",
                   fmt::format("power: the slowest of {} boards is taken to need {:.1f} % more energy than most", p.gpus,

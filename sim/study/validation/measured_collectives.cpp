@@ -26,6 +26,19 @@ std::string cluster_key(const Json& row, const MeasuredFile& file) {
   return fmt::format("h200-x{}", row.at("world").get<int>());
 }
 
+// A host launches a kernel each 11 us: with one process for all GPUs of a node, calls of up to 3 MiB take 51 us of four
+// A100, 73 to 78 us of six and seven, 92 us of eight (measurements/public, series vtrain-lut-a100). A host's part of a
+// call of torch.distributed is the `collective` of hw/hosts/default.yaml.
+constexpr double kOneProcessLaunch = 11e-6, kTorchCall = 15e-6;
+
+TimedAs timed_as(const Json& row) {
+  const std::string how = row.value("timed", "alone");
+  if (how == "nccl-tests") return TimedAs::nccl_tests;
+  if (how == "nccl-tests in one process") return TimedAs::one_process;
+  if (how == "torch") return TimedAs::torch;
+  return TimedAs::alone;
+}
+
 int cluster_index(std::vector<MeasuredCluster>& clusters, const std::string& key) {
   const auto found = std::find_if(clusters.begin(), clusters.end(), [&](const auto& one) { return one.key == key; });
   if (found != clusters.end()) return static_cast<int>(found - clusters.begin());
@@ -36,6 +49,21 @@ int cluster_index(std::vector<MeasuredCluster>& clusters, const std::string& key
 }
 
 }  // namespace
+
+bool shows_the_links(const MeasuredCollective& row) {
+  const bool host = row.timed == TimedAs::one_process || row.timed == TimedAs::torch;
+  return !host || row.collective.bytes >= kLargeCollective;
+}
+
+Seconds shown_time(const MeasuredCollective& row, Seconds loop, Seconds call) {
+  switch (row.timed) {
+    case TimedAs::nccl_tests: return loop;
+    case TimedAs::one_process: return std::max(loop, Seconds{kOneProcessLaunch * row.placement.ranks});
+    case TimedAs::torch: return call + Seconds{kTorchCall};
+    case TimedAs::alone: break;
+  }
+  return call;
+}
 
 MeasuredCollectives load_measured_collectives(const MeasurementIndex& index) {
   MeasuredCollectives result;
@@ -61,6 +89,7 @@ MeasuredCollectives load_measured_collectives(const MeasurementIndex& index) {
       // One call at a time where that was measured: many back to back wait for the host.
       const bool alone = row.contains("isolated_us") && row["isolated_us"].is_number();
       one.time = microseconds(alone ? row["isolated_us"].get<double>() : row.at("us").get<double>());
+      one.timed = timed_as(row);
       one.file = file;
       one.line = line;
       one.shape = hash_of(fmt::format("{}|{}|{}|{}", one.series, op, ranks, one.collective.bytes));

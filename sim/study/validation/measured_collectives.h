@@ -22,11 +22,20 @@ struct MeasuredCluster {
   Gpu gpu;
 };
 
+/// How a time came about, and so which time of the law it compares with.
+enum class TimedAs : std::uint8_t {
+  alone,        ///< events around one call on idle devices, launched ahead
+  nccl_tests,   ///< calls back to back, one process a GPU
+  one_process,  ///< the same from one process that launches the kernels of all GPUs one after the other
+  torch         ///< events around one call of torch.distributed, the host's part between them
+};
+
 struct MeasuredCollective {
   Collective collective;
   int cluster = 0;  ///< index into MeasuredCollectives::clusters
   Placement placement;
-  Seconds time;        ///< of a call: from before to after
+  Seconds time;  ///< as `timed` says
+  TimedAs timed = TimedAs::alone;
   std::string series;  ///< rows measured together: "h200-x4", "vtrain-lut-a100-x8"
   bool published = false;
   std::string trust;  ///< of published ones: high, medium …
@@ -46,7 +55,11 @@ struct MeasuredCollectives {
 /// UserError for a file that cannot be read or a row without a cluster.
 MeasuredCollectives load_measured_collectives(const MeasurementIndex& index);
 
-/// Below this the time of published rows is their program's, not the links'.
+/// Below this the time of `one_process` and `torch` is the host's, not the links'.
 inline constexpr std::int64_t kLargeCollective = 1 << 20;
+bool shows_the_links(const MeasuredCollective& row);
+
+/// The time that a row's way of timing shows of a kernel, with `loop` and `call` as CollectiveTime has them.
+Seconds shown_time(const MeasuredCollective& row, Seconds loop, Seconds call);
 
 }  // namespace ridgeline
