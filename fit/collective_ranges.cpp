@@ -20,7 +20,7 @@ constexpr double kOneSide = 0.045;  // nine in a hundred lie outside
 
 struct Rows {
   using Ratios = std::map<std::string, std::vector<double>>;  ///< measured over predicted, by who measured
-  Ratios ratios, pairs;                                       ///< pairs: all_to_all and send_recv; no fit saw them
+  Ratios ratios, pairs;                                       ///< pairs: all_to_all and send_recv
   CollectiveRange of;                                         ///< what measured, rows of fits too
   std::uint64_t hash = 0xcbf29ce484222325ull;
 };
@@ -62,8 +62,8 @@ void add_evidence(CollectiveRange& of, const MeasuredCollective& row) {
   }
 }
 
-/// By links and sizes inside a node, and those over nodes. Within a node the errors of rows that no fit saw; over
-/// nodes, where the law has no constants of its own, of all.
+/// By links and sizes inside a node, and those over nodes: the errors of all rows, fitted on or not, which are alike
+/// (two dozen constants, hundreds of rows); those that no fit saw alone are too few for quantiles of a class.
 std::map<std::string, Rows> rows_by_class(const MeasurementIndex& index) {
   const MeasuredCollectives measured = load_measured_collectives(index);
   std::map<std::string, Rows> result;
@@ -74,7 +74,6 @@ std::map<std::string, Rows> rows_by_class(const MeasurementIndex& index) {
     if (is_known_deviation(row) || is_one_figure(on.cluster, row)) continue;
     Rows& rows = result[class_of(on, row)];
     add_evidence(rows.of, row);
-    if (!several && !row.held_out) continue;
     const CollectiveTime time = collective_time(on.cluster, on.gpu, row.collective, row.placement);
     const bool pair =
         row.collective.kind == CollectiveKind::all_to_all || row.collective.kind == CollectiveKind::send_recv;
