@@ -90,6 +90,27 @@ TEST(OtherGpus, a100_flash_attention) {
   errors.expect_within("A100 FlashAttention-2, forward and backward", 0.12, 0.14);
 }
 
+// Prefill of Llama 3 8B under a causal mask, alone and eager (public/serving_layers_*): lengths of whole tiles and
+// others. The boards differ by two in the rate of their tensor cores; shapes below 300 positions are a few tiles.
+TEST(OtherGpus, flash_attention_of_ga102_boards) {
+  PredictionErrors few, many;
+  for (const auto& [file, name] : {std::pair{"public/serving_layers_rtx_3090.jsonl.gz", "nvidia-rtx-3090"},
+                                   std::pair{"public/serving_layers_rtx_a6000.jsonl.gz", "nvidia-rtx-a6000"}}) {
+    const Gpu gpu = load_gpu(name);
+    const auto engine = make_timing_engine("analytic", gpu);
+    for_each_row(testing::measurements().file(file), [&](const json& row) {
+      if (row["op"] != "flash_attention") return;
+      const KernelCase kernel =
+          kernel_case_from(json{{"op", row["op"]}, {"dtype", row["dtype"]}, {"params", row["params"]}});
+      PredictionErrors& errors = row["params"]["seq"].get<int>() < 300 ? few : many;
+      errors.add(testing::predict_op(kernel.op, kernel.input_sets, gpu, *engine).time.value() * 1e6,
+                 row["us"].get<double>());
+    });
+  }
+  many.expect_within("GA102 FlashAttention-2 of 300 positions and more", 0.06, 0.08);
+  few.expect_within("GA102 FlashAttention-2 of few positions", 0.18, 0.22);
+}
+
 /// Boards with the RTX 3090's chip, from their datasheets. Workstation and server boards accumulate in fp32 at the full
 /// rate.
 Gpu ga102(int sms, const char* boost, const char* bandwidth, const char* limit, bool full_rate) {

@@ -4,6 +4,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/timing/analytic_engine.h"
 #include "sim/timing/attention/attention_law.h"
+#include "sim/workload/op.h"
 
 namespace ridgeline {
 namespace {
@@ -63,6 +64,53 @@ TEST(AttentionTraffic, WhatMissesIsReadAndWritten) {
   const KernelTime held = engine.time(launch, std::vector{1.0, 1.0, 1.0});
   EXPECT_LT(held.dram_read_bytes, cold.dram_read_bytes);
   EXPECT_DOUBLE_EQ(held.dram_write_bytes, 0.0);
+}
+
+AttentionWork flash(int tile_q, std::int64_t head_dim, std::int64_t seq) {
+  AttentionWork result = work(true);
+  result.backend = static_cast<int>(AttentionBackend::flash);
+  result.tile_q = tile_q, result.tile_k = 64;
+  result.head_dim = head_dim;
+  result.seq_q = result.seq_k = seq;
+  return result;
+}
+
+// Half of the tensor cores' rate hides more of what a tile waits for: it costs more than nothing and less than twice.
+TEST(AttentionBlocks, SlowerTensorCoresHideMoreOfATile) {
+  Gpu gpu = load_gpu("nvidia-rtx-a6000");
+  const AttentionConstants& constants = attention_constants(AttentionClass::flash_forward);
+  const AttentionBlocks full = attention_blocks(flash(64, 128, 512), gpu, constants);
+  gpu.sm.rates.tensor_bf16 /= 2.0;
+  const AttentionBlocks half = attention_blocks(flash(64, 128, 512), gpu, constants);
+  EXPECT_DOUBLE_EQ(half.busy, 2.0 * full.busy);
+  EXPECT_DOUBLE_EQ(half.waits, full.waits);
+  EXPECT_GT(half.tile(2.0), 1.2 * full.tile(2.0));
+  EXPECT_LT(half.tile(2.0) - full.tile(2.0), 0.9 * (half.busy - full.busy) * 2.0);
+  for (const AttentionBlocks& one : {full, half}) {
+    EXPECT_GE(one.tile(2.0), 2.0 * one.busy);
+    EXPECT_LE(one.tile(2.0), 2.0 * (one.busy + one.waits) + one.latency);
+  }
+}
+
+// Warps of 16 rows read the operand that they do not own twice as often a row as those of 32, and spill no registers
+// where the sequence is no multiple of the tile.
+TEST(AttentionBlocks, WarpsOfFewRowsReadMoreAndSpillNothing) {
+  EXPECT_EQ(flash_forward_warps(64, 128), 4);
+  EXPECT_EQ(flash_forward_warps(128, 128), 4);
+  EXPECT_EQ(flash_forward_warps(128, 192), 8);
+  const Gpu gpu = load_gpu("nvidia-rtx-a6000");
+  AttentionConstants constants = attention_constants(AttentionClass::flash_forward);
+  constants.softmax_operations = 0.0;
+  constants.wide.tile_cycles = 0.0;
+  const AttentionBlocks small = attention_blocks(flash(64, 128, 512), gpu, constants),
+                        large = attention_blocks(flash(128, 128, 512), gpu, constants);
+  EXPECT_DOUBLE_EQ(2.0 * small.math, large.math);
+  EXPECT_DOUBLE_EQ(small.waits, large.waits);
+  constants.spilled_masked += 1.0;
+  const AttentionBlocks uneven = attention_blocks(flash(64, 128, 500), gpu, constants),
+                        spilled = attention_blocks(flash(128, 128, 500), gpu, constants);
+  EXPECT_DOUBLE_EQ(uneven.tiles.back(), small.tiles.back());
+  EXPECT_GT(spilled.tiles.back(), large.tiles.back() + 1.0);
 }
 
 }  // namespace

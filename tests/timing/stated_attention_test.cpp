@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -71,13 +72,13 @@ class StatedAttention {
     if (w.bias) operations += backward ? 39.0 : 15.0;
     const double softmax = scores * (1.0 / r.special + operations / r.fp32);
     const double loads =
-        width.operand_loads * (backward ? 5.0 : 2.0) * scores * D * e / 32.0 / g.sm.shared_bandwidth.value();
-    const double M = math / width.utilization + loads;
+        width.operand_loads * (backward ? 5.0 : 2.0) * scores * D * e / rows / g.sm.shared_bandwidth.value();
+    const double P = math / width.utilization, M = P + loads;
     uneven =
         w.lengths.any() || w.seq_q % w.tile_q != 0 || w.seq_k % w.tile_k != 0 || (flash && (w.padded_head || large));
-    double edges = uneven ? (w.causal ? width.uneven_causal : k.uneven) : 1.0;
-    if (w.padded_head) edges *= width.padded;
-    busy = edges * (std::max(M, softmax) + k.exposed * std::min(M, softmax)) * w.tile_time;
+    double edges = (uneven ? (w.causal ? width.uneven_causal : k.uneven) : 1.0) * (w.padded_head ? width.padded : 1.0);
+    busy = edges * P * w.tile_time;
+    waits = edges * (std::max(M, softmax) + k.exposed * std::min(M, softmax) - P) * w.tile_time;
     wait = width.tile_cycles * (large ? D / 192.0 : 1.0) * w.tiles_together * w.tile_time;
     math *= w.tile_time;
   }
@@ -93,10 +94,11 @@ class StatedAttention {
     unclocked = std::clamp(dram - l2, 0.0, std::max(0.0, block));
   }
 
-  [[nodiscard]] double tile(double j) const { return wait + j * busy; }
-
-  /// l' and what the schedule takes each block for, of one head; blocks that leave have a length of -1.
-  /// With at most `O` blocks on an SM.
+  [[nodiscard]] double tile(double j) const {
+    const double p = k.tile_overlap;
+    return std::pow(std::pow(j * busy, p) + std::pow(wait + j * waits, p), 1.0 / p);
+  }
+  /// l' and units of each block of a head, with at most `O` blocks on an SM; blocks that leave have a length of -1.
   void lists(double O) {
     const double longest = backward ? longest_k : longest_q, own_blocks = pieces_up(longest, owned_tile);
     const bool packed = w.lengths.any();
@@ -110,7 +112,7 @@ class StatedAttention {
     for (const double length : lengths) working += pieces_up(packed ? length : longest, owned_tile) * heads * w.splits;
     slots = std::min(working, S * resident);
 
-    const bool checks_end = flash && !backward && uneven, spills = checks_end && w.causal && !large && w.head_dim != 96;
+    const bool checks_end = flash && !backward && uneven, spills = checks_end && w.causal && D != 96 && rows > 16;
     const double diagonal = w.causal     ? pieces_up(owned_tile, walked_tile) + (spills ? 1.0 : 0.0)
                             : checks_end ? 1.0
                                          : 0.0;
@@ -174,7 +176,7 @@ class StatedAttention {
     lists(J);
     double all = 0.0, all_units = 0.0, at_work = 0.0;
     std::vector<double> alone, more;
-    const double share = 1.0 / J + 0.26 * (1.0 - 1.0 / J);
+    const double share = std::max(1.0 / J, std::round(1024.0 * tile(1.0) / tile(J)) / 1024.0);
     for (std::size_t i = 0; i < tiles.size(); ++i) {
       all += cost(tiles[i], J);
       all_units += units[i];
@@ -200,7 +202,7 @@ class StatedAttention {
       const double moving = (d.cold + panels.refetched) / r_d - first + d.written / w_d;
       const double both = std::pow(std::pow(cycles / f, k.overlap) + std::pow(moving, k.overlap), 1.0 / k.overlap);
       const double time = k.fixed_cycles / f + first + both;
-      if (cycles / f >= T) break;  // more blocks on an SM take longer alone
+      if (cycles / f >= (scheduled ? 1.2 : 1.0) * T) break;  // more blocks on an SM take longer alone
       if (time >= T) continue;
       T = time, activity = a, compute = cycles / f, memory = moving, fixed = k.fixed_cycles / f, fill = first;
       clocked = fixed + compute * (1.0 - unclocked * at_work / all);
@@ -216,9 +218,10 @@ class StatedAttention {
              wgmma = backend == AttentionBackend::cudnn && g.sm.warpgroup_mma, backward = w.part == Part::backward,
              large = w.head_dim > 128;
   const AttentionWidth& width = w.head_dim <= 64 ? k.narrow : large ? k.large : k.wide;
+  const double rows = !flash || backward ? 32.0 : w.tile_q / (large && w.tile_q == 128 ? 8.0 : 4.0);
   bool uneven = false, tensor = true;
   double e, D, S, heads, owned_tile, walked_tile;
-  double math = 0, busy = 0, wait = 0, block = 0, unclocked = 0, f0 = 0, longest_q = 0, longest_k = 0;
+  double math = 0, busy = 0, waits = 0, wait = 0, block = 0, unclocked = 0, f0 = 0, longest_q = 0, longest_k = 0;
   double n = 0, working = 0, slots = 1, products = 0;
   std::vector<double> tiles, units;
 };
@@ -261,7 +264,7 @@ AttentionDraw drawn_attention(Draws& draws, bool scheduled) {
   k.first_masked = draws.share(), k.further_masked = draws.share(), k.spilled_masked = draws.share();
   k.unmasked_cycles = draws.between(100, 5000), k.leaving_cycles = draws.between(100, 2000);
   k.uneven = draws.between(1.0, 1.5), k.overlap = draws.between(1.5, 6.0), k.short_block = draws.between(0.3, 1.0);
-  k.read_share = draws.between(0.6, 1.0);
+  k.read_share = draws.between(0.6, 1.0), k.tile_overlap = draws.index(2) == 0 ? 1.0 : draws.between(1.0, 4.0);
   AttentionWork& w = d.work;
   w.part = draws.index(2) == 0 ? Part::forward : Part::backward;
   w.backend = static_cast<int>(
@@ -287,10 +290,8 @@ AttentionDraw drawn_attention(Draws& draws, bool scheduled) {
     std::vector<std::int64_t> list;
     for (std::size_t i = 2 + draws.index(3); i > 0; --i)
       list.push_back(1 + static_cast<std::int64_t>(draws.between(8, 600)));
-    std::int64_t sum = 0;
-    for (const std::int64_t one : list) sum += one;
     w.lengths.list = std::make_shared<const std::vector<std::int64_t>>(list);
-    w.seq_q = w.seq_k = sum;
+    w.seq_q = w.seq_k = std::accumulate(list.begin(), list.end(), std::int64_t{0});
   } else if (w.part == Part::forward && draws.index(3) == 0) {
     w.splits = static_cast<int>(2 + draws.index(4));
   }

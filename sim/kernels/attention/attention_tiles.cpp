@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/timing/attention/attention_law.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -55,7 +56,7 @@ AttentionTile flash(const Attention& op, const Gpu& gpu, Shared shared) {
       tile.q = small || (d == 256 && shared == Shared::large) ? 64 : 128;
       tile.k = 64;
     }
-    tile.threads = tile.q == 128 && d > 128 ? 256 : 128;
+    tile.threads = 32 * flash_forward_warps(tile.q, d);
     tile.shared_bytes = (tile.q + 2 * tile.k) * d * 2;
     tile.registers = 255;
     return tile;

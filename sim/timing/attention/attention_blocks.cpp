@@ -55,6 +55,12 @@ double causal_length(const AttentionWork& work, double i, double split, double s
   return std::clamp(length - split * share, 0.0, share);
 }
 
+/// Rows of a tile that a warp owns: 32, but for FlashAttention's forward kernels of 64 queries or long heads.
+double rows_of_warp(const AttentionWork& work) {
+  if (backend_of(work) != AttentionBackend::flash || work.part == AttentionWork::Part::backward) return 32.0;
+  return static_cast<double>(work.tile_q) / flash_forward_warps(work.tile_q, work.head_dim);
+}
+
 /// The blocks of a head in launch order, each with the tiles it walks over and those of them that are masked.
 class BlockList {
  public:
@@ -96,19 +102,18 @@ class BlockList {
     // its causal kernels for uneven sequences has no registers left for it: the worse the more the blocks that share an
     // SM are in different places of the code.
     const bool checks_end = flash_ && !backward_ && uneven();
-    const bool spills = checks_end && work_.causal && !large_ && work_.head_dim != 96;
+    const bool spills = checks_end && work_.causal && work_.head_dim != 96 && rows_of_warp(work_) > 16.0;
     const double apart = 1.0 - std::min(1.0, gpu.sm.count * work_.blocks_per_sm / result.working);
     const double in_step = spills ? constants_.spilled_masked : constants_.further_masked;
     const double drift = constants_.width(static_cast<double>(work_.head_dim)).drift;
-    const Masks masks{
-        .count = work_.causal ? ceil_div(owned_, walked_) + (spills ? 1.0 : 0.0)
-                 : checks_end ? 1.0
-                              : 0.0,
-        .further = spills ? in_step * (1.0 + drift * apart) : in_step,
-        .in_step = in_step,
-        .on_to_unmasked = work_.lengths.any() && spills
-                              ? constants_.unmasked_cycles / (result.latency + work_.blocks_per_sm * result.busy)
-                              : 0.0};
+    const Masks masks{.count = work_.causal ? ceil_div(owned_, walked_) + (spills ? 1.0 : 0.0)
+                               : checks_end ? 1.0
+                                            : 0.0,
+                      .further = spills ? in_step * (1.0 + drift * apart) : in_step,
+                      .in_step = in_step,
+                      .on_to_unmasked = work_.lengths.any() && spills
+                                            ? constants_.unmasked_cycles / result.tile(work_.blocks_per_sm)
+                                            : 0.0};
     if (!work_.lengths.any() && !work_.causal) {
       const double length = ceil_div(steps_of(backward_ ? work_.seq_q : work_.seq_k), work_.splits);
       result.tiles.push_back(with_masks(length, masks.count, 0.0));
@@ -189,19 +194,24 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   if (work.dropout) operations += flash ? kFlashDropoutOperations : kDropoutOperations;
   if (work.bias) operations += backward ? kBiasOperationsBackward : kBiasOperations;
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
-  // Every warp reads the operand it does not own: half a tile's products reuse each byte over a warp's 32 rows.
+  // Every warp reads the operand it does not own, for its own rows.
   const double operand_bytes =
-      (backward ? 5.0 : 2.0) * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / 32.0;
-  const double math =
-      result.math / width.utilization + operand_bytes / gpu.sm.shared_bandwidth.value() * width.operand_loads;
+      (backward ? 5.0 : 2.0) * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / rows_of_warp(work);
+  const double loads = operand_bytes / gpu.sm.shared_bandwidth.value() * width.operand_loads;
+  const double products = result.math / width.utilization;
+  const double math = products + loads;
   const bool large = &width == &constants.large;
   result.latency =
       width.tile_cycles * (large ? static_cast<double>(work.head_dim) / kLargeHead : 1.0) * work.tiles_together;
   const BlockList blocks(work, constants);
   const double edges = !blocks.uneven() ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
-  result.busy = edges * (work.padded_head ? width.padded : 1.0) *
-                (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
-  for (double* part : {&result.math, &result.softmax, &result.latency, &result.busy}) *part *= work.tile_time;
+  const double checked = edges * (work.padded_head ? width.padded : 1.0);
+  result.overlap = constants.tile_overlap;
+  result.busy = checked * products;
+  result.waits =
+      checked * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax) - products);
+  for (double* part : {&result.math, &result.softmax, &result.latency, &result.busy, &result.waits})
+    *part *= work.tile_time;
   const double hertz = kernel_clock(gpu, attention_pipe(work, gpu), 0.0).value();
   const bool is_short = std::max(longest_of(work, false), longest_of(work, true)) <= kShort;
   result.block = width.block_cycles * (is_short ? constants.short_block : 1.0) + load_latency(gpu, 1.0, hertz) -

@@ -20,18 +20,19 @@ namespace {
 /// Eager copies of 16-bit views: fixed cycles, then bytes at a share of the DRAM's bandwidth; 142 of them, median error
 /// 3 %.
 constexpr double kLayoutCopyCycles = 3290, kLayoutCopyShare = 0.30;
-/// What a block alone on an SM keeps of the time it takes with others, above its share of it.
-constexpr double kGainAlone = 0.26;
 /// Loads of a block's prologue that nothing hides: of the operand it owns, which nobody has asked for, then of its
 /// first tile, which others have.
 constexpr double kLoadsOfPrologue = 2.0;
 
-double overlapped(double a, double b, double p) {
+}  // namespace
+
+double norm_of(double a, double b, double p) {
+  if (p == 1.0) return a + b;
   const double most = std::max(a, b), least = std::min(a, b);
   return most > 0.0 ? most * std::pow(1.0 + std::pow(least / most, p), 1.0 / p) : 0.0;
 }
 
-}  // namespace
+int flash_forward_warps(int tile_q, std::int64_t head_dim) { return tile_q == 128 && head_dim > 128 ? 8 : 4; }
 
 Pipe attention_pipe(const AttentionWork& work, const Gpu& gpu) {
   const auto backend = static_cast<AttentionBackend>(work.backend);
@@ -130,7 +131,11 @@ class Fastest {
   /// Blocks of unequal length. Which meets which is settled by their tiles alone, prologue and epilogue as one: a
   /// schedule in proportion to costs could end later with shorter blocks.
   void scheduled(int resident) {
-    const double share = resident > 1 ? 1.0 / resident + (1.0 - 1.0 / resident) * kGainAlone : 1.0;
+    // A block alone on its SM takes the time of a tile alone; in steps, so that blocks that end together still do when
+    // a last digit differs.
+    constexpr double kSteps = 1024.0;
+    const double share =
+        std::max(1.0 / resident, std::round(kSteps * blocks_.tile(1.0) / blocks_.tile(resident)) / kSteps);
     static thread_local std::vector<double> alone, more;
     alone.clear();
     more.clear();
@@ -170,7 +175,7 @@ class Fastest {
     result.clocked = result.fixed + result.compute * clocked_;
     result.fill = cold_seconds_ * first_round;
     result.memory = moving_ - result.fill;
-    result.total = result.fixed + result.fill + overlapped(result.compute, result.memory, constants_.overlap);
+    result.total = result.fixed + result.fill + norm_of(result.compute, result.memory, constants_.overlap);
     return result;
   }
 

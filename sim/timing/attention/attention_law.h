@@ -35,6 +35,12 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
 /// Queries (or keys) of the longest sequence: of those packed into a row, or all.
 std::int64_t longest_of(const AttentionWork& work, bool keys);
 
+/// (a^p + b^p)^(1/p) of two times: their sum for an exponent of 1, nearly the longer for a large one.
+double norm_of(double a, double b, double p);
+
+/// Warps of a block of FlashAttention's forward kernel, which share its queries.
+int flash_forward_warps(int tile_q, std::int64_t head_dim);
+
 /// The thread blocks of a forward or backward kernel.
 struct AttentionBlocks {
   static constexpr double kLeaves = -1;  ///< in the place of a length: a block beyond the end of its packed sequence
@@ -48,14 +54,19 @@ struct AttentionBlocks {
   double working = 1;         ///< … and those that do not leave at once
   int resident = 1;           ///< on an SM
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
-  double busy = 0;                            ///< of the pipes, for a tile
+  double busy = 0;                            ///< of the pipe that a tile needs longest, for a tile …
+  double waits = 0;                           ///< … and of the others and shared memory, as far as neither hides it
+  double overlap = 1;                         ///< exponent of the norm of both
   double block = 0;                           ///< cycles of a block besides its tiles …
   double unclocked = 0;                       ///< … of which so many pass by another clock, the DRAM's
   double leaving = 0;                         ///< cycles of a block that leaves at once
+  /// Cycles of a tile with `together` blocks on its SM.
+  [[nodiscard]] double tile(double together) const {
+    return norm_of(together * busy, latency + together * waits, overlap);
+  }
   /// Cycles of a block of `length` tiles with `together` blocks on its SM.
   [[nodiscard]] double cycles(double length, double together) const {
-    if (length == kLeaves) return leaving;
-    return length * (latency + together * busy) + block;
+    return length == kLeaves ? leaving : length * tile(together) + block;
   }
 };
 AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants);
