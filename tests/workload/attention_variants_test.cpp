@@ -61,6 +61,26 @@ TEST(AttentionVariants, AFlatBatchHoldsMaskedScoresAboveTheLowestNumber) {
   EXPECT_THAT(refusal_of_variant(code + "-flat, key_value_heads: 2"), HasSubstr("written-out-flat"));
 }
 
+// softmax(scores, dtype=torch.float32): of fp16 one kernel reads 16 bits and writes 32, and one does the reverse
+// backward; of bf16 a copy in fp32 is made first and its gradient cast back. Then the probabilities are cast, and their
+// gradient.
+TEST(AttentionVariants, ScoresInFp16GoIntoSoftmaxAsTheyAre) {
+  const auto count = [](Precision precision, DType scores) {
+    const OpTrace trace = run_of_variant(", attention_code: written-out, causal: false", precision);
+    const auto casts = calls<Pointwise>(trace, [](const Pointwise& op) {
+      return op.function == PointwiseFunction::cast && op.elements() == 2 * 4 * 32 * 32;
+    });
+    const auto mixed = calls<Softmax>(trace, [&](const Softmax& op) {
+      return !op.log && op.cols == 32 && (op.backward ? op.output : op.input) == scores &&
+             (op.backward ? op.input : op.output) == DType::fp32;
+    });
+    return std::pair{casts, mixed};
+  };
+  const std::int64_t layers = 2;
+  EXPECT_EQ(count(Precision::amp_fp16, DType::fp16), std::pair(2 * layers, 2 * layers));
+  EXPECT_EQ(count(Precision::amp_bf16, DType::bf16), std::pair(4 * layers, std::int64_t{0}));
+}
+
 // A part of a head that is not turned is a slice: its gradient fills zeros and copies, for queries and keys.
 TEST(AttentionVariants, PartsOfHeadsAreSlices) {
   const auto filled = [](const std::string& share) {

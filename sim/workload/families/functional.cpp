@@ -92,10 +92,14 @@ Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b) {
 Tensor softmax(Eager& eager, const Tensor& x) {
   eager.recorder.host(HostClass::softmax);
   if (!eager.autocast.on()) return aten::softmax(eager, x, x.type);
-  // fp16 has a kernel that reads 16 bits and writes 32; bf16 is cast first.
   if (x.type == DType::fp16) return aten::softmax(eager, x, DType::fp32);
   if (x.type != DType::fp32) eager.recorder.host(HostClass::cast);
   return aten::softmax(eager, aten::to(eager, x, DType::fp32), DType::fp32);
+}
+
+Tensor softmax_of_fp16(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::softmax);
+  return aten::softmax(eager, x, DType::fp32);
 }
 
 Tensor dropout(Eager& eager, const Tensor& x, double probability) {

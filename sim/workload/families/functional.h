@@ -44,6 +44,9 @@ Tensor embedding(Eager& eager, const Tensor& indices, const Affine& table);
 Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b);
 /// In fp32 under autocast.
 Tensor softmax(Eager& eager, const Tensor& x);
+/// softmax(x, dtype=torch.float32) of fp16: one kernel reads 16 bits and writes 32, where bf16 is cast first, and one
+/// does the reverse backward (softmax of aten/src/ATen/native/SoftMax.cpp: half_to_float).
+Tensor softmax_of_fp16(Eager& eager, const Tensor& x);
 /// Nothing happens at probability 0.
 Tensor dropout(Eager& eager, const Tensor& x, double probability);
 Tensor activate(Eager& eager, const Tensor& x, eager::aten::ActivationKind kind);

@@ -351,7 +351,10 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
       Tensor scores = matmul(eager_, q, transpose(eager_, every_k, 2, 3));
       scores = scale(eager_, scores);
       scores = add(eager_, scores, mask);
-      scores = aten::to(eager_, softmax(eager_, aten::to(eager_, scores, DType::fp32)), q.type);
+      scores = aten::to(eager_,
+                        scores.type == DType::fp16 ? softmax_of_fp16(eager_, scores)
+                                                   : softmax(eager_, aten::to(eager_, scores, DType::fp32)),
+                        q.type);
       scores = dropout(eager_, scores, model_.attention_dropout);
       y = matmul(eager_, scores, every_v);
       result.probabilities = std::move(scores);

@@ -291,7 +291,10 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
     scores = softmax(eager_, all);
     scores = aten::slice_last(eager_, scores, k.sizes[2]);
   } else if (s_.softmax_fp32) {
-    scores = aten::to(eager_, softmax(eager_, aten::to(eager_, scores, DType::fp32)), q.type);
+    scores = aten::to(eager_,
+                      scores.type == DType::fp16 ? softmax_of_fp16(eager_, scores)
+                                                 : softmax(eager_, aten::to(eager_, scores, DType::fp32)),
+                      q.type);
   } else {
     scores = softmax(eager_, scores);
   }
@@ -324,8 +327,7 @@ Tensor StackNetwork::written_out_flat(Tensor& q, Tensor& k, Tensor& v, const Ten
     const Tensor lowest = aten::full(eager_, {}, DType::fp32);
     scores = view(eager_, aten::at_least(eager_, scores, lowest), {batch * count, length, seen});
   }
-  if (scores.type == DType::fp16) scores = aten::to(eager_, scores, DType::fp32);
-  scores = softmax(eager_, scores);
+  scores = scores.type == DType::fp16 ? softmax_of_fp16(eager_, scores) : softmax(eager_, scores);
   probabilities = scores;
   dropped = dropout(eager_, aten::to(eager_, scores, q.type == DType::fp16 ? DType::fp16 : scores.type),
                     s_.attention_dropout);

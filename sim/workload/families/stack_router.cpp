@@ -62,7 +62,8 @@ void StackNetwork::route(const ExpertWeights& weights, const Tensor& rows, Tenso
 
 void StackNetwork::route_by_softmax(const Tensor& scores, Tensor& chosen, Tensor& share) {
   const std::int64_t tokens = scores.sizes[0], kept = s_.experts_per_token;
-  const Tensor probabilities = softmax(eager_, aten::to(eager_, scores, DType::fp32));
+  const Tensor probabilities = scores.type == DType::fp16 ? softmax_of_fp16(eager_, scores)
+                                                          : softmax(eager_, aten::to(eager_, scores, DType::fp32));
   eager_.recorder.host(HostClass::pointwise, s_.router_correction ? 5 : 4);
   const Tensor corrected =
       s_.router_correction ? aten::plain(eager_, Function::add, scores.sizes, DType::fp32, {&probabilities}) : Tensor{};
