@@ -4,19 +4,22 @@
     python3 host_scale.py > hw/hosts/mine.yaml   # then: ridgeline predict SCENARIO --set host=mine
     python3 host_scale.py --json                 # the raw figures
 
-Takes about ten seconds, needs PyTorch and no GPU; where there is one, the step runs on it too, and its launches and the
-thread of its backward pass make the scale: steps that wait for their host are then met better (8 % at the median
-of 52 beside an H100, against 13 %). Run it in a process of its own, on the machine as it will be: a profiler that has
-run leaves callbacks in its process (see below). Timed are:
+Takes about ten seconds and needs PyTorch. Without a GPU the loops run on the processor alone; with one they run on it
+too, which makes the scale of host-bound training steps good to 9 % at the median and to 22 % nine times in ten. Run it in
+a process of its own, on the machine as it will be: a profiler that has run leaves callbacks in its process. Loops are:
 
 - a training step (forward, backward, clipping, AdamW) of a transformer so small that its arithmetic costs next to
-  nothing beside Python, the dispatcher and autograd: the scale of all costs;
-- what that is made of, apart: a module's call (Python), a view (dispatcher), a node of a chain of views (autograd),
-  an empty tensor (allocation) and, where there is a CUDA GPU, a launch call: how far each differs from the scale.
+  nothing beside Python, the dispatcher and autograd: `scale`;
+- the forward pass of the same network without gradients, on the GPU: `parts.inference`, how much slower than the scale
+  evaluation and generation are. They run on one thread, and the backward pass on another, whose core may be in another
+  state;
+- a module's call (Python), a view (dispatcher), a node of a chain of views (autograd), an empty tensor (allocation) and a
+  launch call: `parts_us` of --json. The file leaves them out: beside one kind of processor they moved together, and steps
+  were met no better with them (measurements/h200/host/loops.jsonl.gz).
 
-Neighbours on a shared machine change its speed within seconds, by up to two: parts are measured in many short rounds
-over the whole time, and the mean counts, since a training step meets slow moments too. The spread says how much they
-differed.
+Neighbours on a shared machine change its speed within seconds, by up to two, and a loop that runs before such a change is
+not to be compared with one that runs after it. Therefore all loops take turns in short rounds over the whole time, parts
+are compared within a round, and the scale is a mean over all rounds, since a training step meets slow moments too.
 """
 import argparse
 import json
@@ -37,11 +40,16 @@ REFERENCE_SCALE = 1.12
 # ordinary sizes beside two H100, each between two of these loops (measurements/h100/host_bound_steps.jsonl.gz); the two
 # machines say 5,530 and 5,516.
 REFERENCE_CUDA_US = 5517
+# Its forward pass without gradients on the GPU: at the scale above, by fourteen calls of generate() of seven networks
+# between two of these loops (measurements/h200/host/loops.jsonl.gz, half of them within 5 %).
+REFERENCE_FORWARD_US = 1477
 REFERENCE_PARTS_US = {"python": 0.75, "dispatcher": 1.06, "autograd": 2.86, "allocation": 0.77, "launch": 3.4}
+LEAST_SPREAD = 22  # percent; nine in ten of 57 host-bound steps beside an H100 lie within it
 LAYERS, HIDDEN, HEADS, TOKENS, SEQUENCES = 4, 16, 2, 4, 2
 
 
-def make_step(torch, device):
+def make_network(torch, device):
+    """The network and its input."""
     nn = torch.nn
 
     class Block(nn.Module):
@@ -61,8 +69,14 @@ def make_step(torch, device):
 
     torch.manual_seed(0)
     model = nn.Sequential(*(Block() for _ in range(LAYERS))).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
     x = torch.randn(SEQUENCES, TOKENS, HIDDEN, device=device)
+    return model, x
+
+
+def make_step(torch, device, network=None):
+    nn = torch.nn
+    model, x = network or make_network(torch, device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
 
     def step():
         loss = model(x).square().mean()
@@ -74,22 +88,18 @@ def make_step(torch, device):
     return step
 
 
-def microseconds(step, wait, rounds, steps):
-    for _ in range(3 * steps):
-        step()
-    times = []
-    for _ in range(rounds):
-        wait()
-        begin = time.perf_counter()
-        for _ in range(steps):
-            step()
-        times.append((time.perf_counter() - begin) / steps * 1e6)
-        wait()
-    return {"median": statistics.median(times), "least": min(times), "most": max(times)}
+def make_forward(torch, network):
+    model, x = network
+
+    def forward():
+        with torch.no_grad():
+            model(x)
+
+    return forward
 
 
-def parts(torch, rounds):
-    """Microseconds of one call of each kind: the mean and the quartiles over short rounds in turn."""
+def make_parts(torch):
+    """For each kind a function that returns the microseconds of one call."""
     class Nothing(torch.nn.Module):
         def forward(self, x):
             return x
@@ -97,9 +107,10 @@ def parts(torch, rounds):
     nothing, x = Nothing(), torch.zeros(16)
     leaf, ones = torch.zeros(16, requires_grad=True), torch.ones(16)
 
-    def clock(f, n):
+    def clock(many, n):
         begin = time.perf_counter()
-        f(n)
+        with torch.no_grad():
+            many(n)
         return (time.perf_counter() - begin) / n * 1e6
 
     def python(n):
@@ -107,46 +118,102 @@ def parts(torch, rounds):
             nothing(x)
 
     def dispatcher(n):
-        with torch.no_grad():
-            for _ in range(n):
-                x.view(4, 4)
+        for _ in range(n):
+            x.view(4, 4)
 
     def allocation(n):
         for _ in range(n):
             torch.empty(16)
 
+    def add(tensor):
+        def many(n):
+            for _ in range(n):
+                tensor.add_(1)
+        return many
+
     def autograd():
         y = leaf
-        for _ in range(500):
+        for _ in range(300):
             y = y.view(16)
         begin = time.perf_counter()
         y.backward(ones)
         leaf.grad = None
-        return (time.perf_counter() - begin) / 500 * 1e6
+        return (time.perf_counter() - begin) / 300 * 1e6
 
-    kinds = {"python": lambda: clock(python, 1000), "dispatcher": lambda: clock(dispatcher, 1000),
-             "autograd": autograd, "allocation": lambda: clock(allocation, 1000)}
+    kinds = {"python": lambda: clock(python, 500), "dispatcher": lambda: clock(dispatcher, 500), "autograd": autograd,
+             "allocation": lambda: clock(allocation, 500)}
     if torch.cuda.is_available():
         on_device, on_host = torch.zeros(16, device="cuda"), torch.zeros(16)
-
-        def add(tensor):
-            def many(n):
-                with torch.no_grad():
-                    for _ in range(n):
-                        tensor.add_(1)
-            return many
 
         def launch():
             torch.cuda.synchronize()
             return clock(add(on_device), 200) - clock(add(on_host), 200)
         kinds["launch"] = launch
-    for f in kinds.values():
+    return kinds
+
+
+def measure(torch, seconds):
+    """Microseconds of each loop in each round; all loops take turns."""
+    on_gpu = torch.cuda.is_available()
+    networks = {device: make_network(torch, device) for device in (("cpu", "cuda") if on_gpu else ("cpu",))}
+    steps = {device: make_step(torch, device, network) for device, network in networks.items()}
+    loops, parts = {}, make_parts(torch)
+
+    def one_thread(f):
+        torch.autograd.set_multithreading_enabled(False)
         f()
-    times = {kind: [] for kind in kinds}
-    for _ in range(rounds):
+        torch.autograd.set_multithreading_enabled(True)
+
+    def clock(f, times):
+        if on_gpu:
+            torch.cuda.synchronize()
+        microseconds = []
+        for _ in range(times):
+            begin = time.perf_counter()
+            f()
+            microseconds.append(1e6 * (time.perf_counter() - begin))
+            if on_gpu:
+                torch.cuda.synchronize()
+        return statistics.mean(microseconds)
+
+    kinds = {"cpu_us": lambda: clock(lambda: one_thread(steps["cpu"]), 2)}
+    if on_gpu:
+        kinds["cuda_us"] = lambda: clock(steps["cuda"], 3)
+        forward = make_forward(torch, networks["cuda"])
+        kinds["forward_us"] = lambda: clock(forward, 3)
+    kinds.update(parts)
+    for _ in range(5):
+        for f in kinds.values():
+            f()
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < seconds or len(loops.get("cpu_us", ())) < 10:
         for kind, f in kinds.items():
-            times[kind].append(f())
-    return {kind: {"mean": statistics.mean(t), "quartiles": statistics.quantiles(t, n=4)} for kind, t in times.items()}
+            loops.setdefault(kind, []).append(f())
+    return loops
+
+
+def middle_mean(times):
+    """The mean of all but the least and the largest twentieth: interrupts are none of the host's speed."""
+    cut = len(times) // 20
+    return statistics.mean(sorted(times)[cut:len(times) - cut])
+
+
+def summary(loops):
+    """What the rounds say: means, quartiles, the scale and how much slower than it each part is."""
+    result = {kind: {"mean": middle_mean(times), "quartiles": statistics.quantiles(times, n=4)}
+              for kind, times in loops.items() if kind.endswith("_us")}
+    loop, reference = ("cuda_us", REFERENCE_CUDA_US) if "cuda_us" in loops else ("cpu_us", REFERENCE_US)
+    result["loop"], result["reference_us"] = loop, reference
+    result["scale"] = round(REFERENCE_SCALE * result[loop]["mean"] / reference, 2)
+    low, _, high = result[loop]["quartiles"]
+    result["spread"] = max(LEAST_SPREAD, round(100 * (high - low) / (high + low)))
+    if "forward_us" in loops:
+        result["inference"] = round(REFERENCE_SCALE * result["forward_us"]["mean"] / REFERENCE_FORWARD_US / result["scale"], 2)
+    # A part against the step on the processor of the same round.
+    result["parts_us"] = {kind: statistics.median(loops[kind]) for kind in REFERENCE_PARTS_US if kind in loops}
+    result["parts"] = {kind: round(statistics.median(part / step for part, step in zip(loops[kind], loops["cpu_us"]))
+                                   * REFERENCE_US / REFERENCE_PARTS_US[kind], 2) for kind in result["parts_us"]}
+    return result
 
 
 def processor():
@@ -163,45 +230,35 @@ def processor():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="raw figures")
-    parser.add_argument("--rounds", type=int, default=15, help="rounds of 20 steps (default 15)")
+    parser.add_argument("--seconds", type=float, default=8, help="time of all rounds together (default 8)")
     arguments = parser.parse_args()
     try:
         import torch
     except ImportError:
         sys.exit("host_scale.py needs PyTorch (the CPU build is enough): pip install torch")
     torch.set_num_threads(1)
-    torch.autograd.set_multithreading_enabled(False)
     result = {"processor": processor(), "python": platform.python_version(), "torch": torch.__version__,
-              "cpu_us": microseconds(make_step(torch, "cpu"), lambda: None, arguments.rounds, 20)}
+              **summary(measure(torch, arguments.seconds))}
     if torch.cuda.is_available():
-        torch.autograd.set_multithreading_enabled(True)
-        result["cuda_us"] = microseconds(make_step(torch, "cuda"), torch.cuda.synchronize, 2 * arguments.rounds, 1)
         result["gpu"] = torch.cuda.get_device_name()
-    result["parts_us"] = parts(torch, 4 * arguments.rounds)
-    result["scale"] = round(REFERENCE_SCALE * (result["cuda_us"]["median"] / REFERENCE_CUDA_US if "cuda_us" in result
-                                               else result["cpu_us"]["median"] / REFERENCE_US), 2)
-    relative = result["cpu_us"]["median"] / REFERENCE_US  # parts are loops on the processor, as this one is
-    result["parts"] = {kind: round(part["mean"] / REFERENCE_PARTS_US[kind] / relative, 2)
-                       for kind, part in result["parts_us"].items()}
     print(json.dumps(result) if arguments.json else host_file(result))
 
 
 def host_file(result):
     """The text of a hosts/NAME.yaml."""
-    on_gpu = "cuda_us" in result
-    loop, reference = result["cuda_us" if on_gpu else "cpu_us"], REFERENCE_CUDA_US if on_gpu else REFERENCE_US
-    spread = max(12, round(50 * (loop["most"] - loop["least"]) / loop["median"]))
-    return "\n".join([
-        f"# One step of the loop of tools/host_scale.py took {loop['median']:.0f} us here{' on the GPU' if on_gpu else ''}, "
-        f"{reference} us at a scale of {REFERENCE_SCALE}.",
+    source = f"tools/host_scale.py, PyTorch {result['torch']}, Python {result['python']}"
+    lines = [
+        f"# One step of the loop of tools/host_scale.py took {result[result['loop']]['mean']:.0f} us here"
+        f"{' on the GPU' if result['loop'] == 'cuda_us' else ''}, {result['reference_us']} us at a scale of {REFERENCE_SCALE}.",
         f"title: \"{result['processor']}\"",
         "base: default",
-        f"scale: {{value: {result['scale']}, source: \"tools/host_scale.py, PyTorch {result['torch']}, "
-        f"Python {result['python']}; good to a fifth\"}}",
-        f"spread: {{value: {spread} %, source: \"from round to round of the same, at least the default's\"}}",
-        "parts:"] + [
-        f"  {kind}: {{value: {value}, source: \"the same, apart: {result['parts_us'][kind]['mean']:.2f} us a call\"}}"
-        for kind, value in result["parts"].items()])
+        f"scale: {{value: {result['scale']}, source: \"{source}\"}}",
+        f"spread: {{value: {result['spread']} %, source: \"nine in ten steps between two such measurements lie within "
+        f"{LEAST_SPREAD} %; more where its rounds differ more\"}}"]
+    if "inference" in result:
+        lines += ["parts:", f"  inference: {{value: {result['inference']}, source: \"the same: a forward pass without gradients "
+                  f"took {result['forward_us']['mean']:.0f} us\"}}"]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ struct HostParts {
   double allocation = 1.0;  ///< a tensor and its block
   double launch = 1.0;      ///< cudaLaunchKernel
   double backward = 1.0;    ///< all that the thread of the backward pass does: its core is another one
+  double inference = 1.0;   ///< all of passes that make no graph: the scale is that of whole training steps
 };
 
 struct Host {

@@ -96,6 +96,7 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
           reader.optional_number("allocation", host.parts.allocation, kScale);
           reader.optional_number("launch", host.parts.launch, kScale);
           reader.optional_number("backward", host.parts.backward, kScale);
+          reader.optional_number("inference", host.parts.inference, kScale);
         });
         reader.quantity("launch_call", host.launch_call, kHostTime);
         reader.quantity("graph_launch", host.graph_launch, kHostTime);

@@ -141,7 +141,7 @@ class Planner {
     const double cost = index < host_.class_costs.size() ? host_.class_costs[index].value() : 0.0;
     if (!moves_with_the_host(host_class)) return cost;
     const double thread = in_backward_thread(host_class) ? host_.parts.backward : 1.0;
-    const double node = makes_nodes_ ? 1.0 : 1.0 - mix_of(host_class).autograd;
+    const double node = makes_nodes_ ? 1.0 : (1.0 - mix_of(host_class).autograd) * host_.parts.inference;
     return cost * host_.scale * thread * node;
   }
   [[nodiscard]] double launch_call() const { return host_.launch_call.value() * host_.scale * host_.parts.launch; }

@@ -258,6 +258,12 @@ TEST(IssuePlan, without_gradients_no_nodes_of_a_graph_are_made) {
   EXPECT_NEAR(plan_issues(program, round_gpu(), round_host()).host_total(),
               with * (1 - mix_of(HostClass::linear).autograd), 1e-12);
   EXPECT_GT(mix_of(HostClass::linear).autograd, 0.0);
+  Host host = round_host();
+  host.parts.inference = 0.6;
+  EXPECT_NEAR(plan_issues(program, round_gpu(), host).host_total(),
+              0.6 * plan_issues(program, round_gpu(), round_host()).host_total(), 1e-12);
+  trace.without_gradients = false;
+  EXPECT_NEAR(plan_issues(program, round_gpu(), host).host_total(), with, 1e-12) << "training is not told by it";
 }
 
 }  // namespace

@@ -155,6 +155,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kHost, "parts.allocation", "A tensor and its block"},
     {kHost, "parts.launch", "cudaLaunchKernel"},
     {kHost, "parts.backward", "All that the thread of the backward pass does"},
+    {kHost, "parts.inference", "All of evaluation and generation, which make no graph"},
     {kHost, "launch_blocking", "CUDA_LAUNCH_BLOCKING=1: a launch call returns when its kernel is done, so that host and GPU take turns and nothing runs beside anything else"},
     {kHost, "launch_call", "cudaLaunchKernel itself"},
     {kHost, "graph_launch", "Launching a whole CUDA graph"},
