@@ -37,6 +37,7 @@ void read_software(FieldReader& r, Software& s) {
   r.flag("has_flash_attention", s.has_flash_attention);
   r.optional_number("flash_attention_time", s.flash_attention_time, {0.1, 10.0});
   r.optional_number("hopper_product_time", s.hopper_product_time, {0.1, 10.0});
+  r.optional_flag("matmul_tf32", s.matmul_tf32);
   r.flag("lazy_module_loading", s.lazy_module_loading);
   r.flag("addmm_fuses_bias", s.addmm_fuses_bias);
   r.integer("foreach_blocks_per_launch", s.foreach_blocks_per_launch, 1, 1 << 20);
@@ -49,6 +50,7 @@ void read_software(FieldReader& r, Software& s) {
   r.optional_flag("checkpoint_stops_early", s.checkpoint_stops_early);
   r.optional_flag("jit_draws_by_four", s.jit_draws_by_four);
   r.flag("mask_always_added", s.mask_always_added);
+  r.optional_flag("compiled_mask", s.compiled_mask);
   r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);
   r.flag("softmax_keeps_long_rows", s.softmax_keeps_long_rows);
   r.flag("softmax_fills_blocks", s.softmax_fills_blocks);

@@ -20,18 +20,23 @@ struct Software {
   bool has_flash_attention = true;    ///< scaled_dot_product_attention exists with FlashAttention-2
   double flash_attention_time = 1.0;  ///< of FlashAttention's kernels, in that of FlashAttention-2's
   double hopper_product_time = 1.0;   ///< of Hopper's matrix products, in that of the kernels of CUDA 12.6 and later
+  /// torch.backends.cuda.matmul.allow_tf32 unless a script sets it: true from PyTorch 1.7 to 1.11.
+  bool matmul_tf32 = false;
   bool lazy_module_loading = true;
   bool addmm_fuses_bias = true;                                      ///< cublasLt epilogue
   int foreach_blocks_per_launch = 320;                               ///< thread blocks of one multi-tensor launch
   std::vector<int> foreach_tensors_per_launch{110, 64, 48, 36, 30};  ///< by number of lists, 1 to 5
   int foreach_chunk = 65536;                                         ///< elements
-  bool zero_grad_to_none = true;        ///< zero_grad() drops gradients; before PyTorch 2.0 it filled them with zeros
-  bool clips_by_lists = true;           ///< clip_grad_norm_ runs over lists of tensors; since PyTorch 2.0
-  bool clipping_waits = false;          ///< the host waits in clip_grad_norm_; before PyTorch 1.10 and in 2.0
-  bool softmax_saves_input = false;     ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
-  bool checkpoint_stops_early = true;   ///< a checkpointed block runs again no further than its backward pass reads
-  bool jit_draws_by_four = false;       ///< kernels of torch.jit.script use all four numbers of a draw (nvFuser)
-  bool mask_always_added = false;       ///< models add an attention mask in fp32 to every score, of ones too
+  bool zero_grad_to_none = true;       ///< zero_grad() drops gradients; before PyTorch 2.0 it filled them with zeros
+  bool clips_by_lists = true;          ///< clip_grad_norm_ runs over lists of tensors; since PyTorch 2.0
+  bool clipping_waits = false;         ///< the host waits in clip_grad_norm_; before PyTorch 1.10 and in 2.0
+  bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
+  bool checkpoint_stops_early = true;  ///< a checkpointed block runs again no further than its backward pass reads
+  bool jit_draws_by_four = false;      ///< kernels of torch.jit.script use all four numbers of a draw (nvFuser)
+  bool mask_always_added = false;      ///< models add an attention mask in fp32 to every score, of ones too
+  /// Under torch.compile Transformers' decoders make their causal mask a tensor, since nobody can look whether it hides
+  /// padding too; before version 4.53 (mid 2025) training left it to the kernel.
+  bool compiled_mask = true;
   int foreach_adam_lists = 1;           ///< temporaries as large as the parameters that a foreach Adam holds at once
   bool softmax_keeps_long_rows = true;  ///< rows above 1024 columns stay in registers or shared memory, read once
   bool softmax_fills_blocks = true;     ///< blocks on rows read again have a thread a column, up to 1024

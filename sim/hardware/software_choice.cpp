@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::array kNewestFirst{"pytorch-2.11", "pytorch-2.11-cuda-12.6", "pytorch-2.0", "pytorch-1.13"};
 /// That recordings may name by their toolkit, besides.
-constexpr std::array kRecordedNewestFirst{"pytorch-2.11", "pytorch-2.11-cuda-12.6", "pytorch-2.5", "pytorch-2.1",
-                                          "pytorch-2.0",  "pytorch-1.13",           "pytorch-1.7"};
+constexpr std::array kRecordedNewestFirst{
+    "pytorch-2.11", "pytorch-2.11-cuda-12.6", "pytorch-2.5",  "pytorch-2.1",  "pytorch-2.0",
+    "pytorch-1.13", "pytorch-1.12",           "pytorch-1.11", "pytorch-1.10", "pytorch-1.7"};
 
 /// 75 of 7.5.
 long in_tenths(double capability) { return std::lround(10.0 * capability); }

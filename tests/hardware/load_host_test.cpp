@@ -72,8 +72,24 @@ TEST(LoadSoftware, every_shipped_software_loads) {
   for (const std::string& name : software_names()) EXPECT_EQ(load_software(name).name, name);
 }
 
-TEST(LoadSoftware, the_stack_of_2022_has_no_fused_attention_and_loads_all_modules) {
-  const Software old = load_software("pytorch-1.13"), today = load_software("pytorch-2.11");
+// From the sources of the versions.
+TEST(LoadSoftware, versions_before_2_0_differ_where_their_sources_do) {
+  const auto of = [](const char* version) { return load_software(std::string("pytorch-1.") + version); };
+  for (const char* version : {"7", "10", "11", "12", "13"}) {
+    const Software software = of(version);
+    const int minor = std::stoi(version);
+    EXPECT_EQ(software.clipping_waits, minor < 10) << version;
+    EXPECT_EQ(software.softmax_saves_input, minor < 11) << version;
+    EXPECT_EQ(software.norms_by_vectors, minor >= 11) << version;
+    EXPECT_EQ(software.matmul_tf32, minor < 12) << version;
+    EXPECT_EQ(software.addmm_fuses_bias, minor >= 12) << version;
+    EXPECT_EQ(software.lazy_module_loading, minor >= 13) << version;
+    EXPECT_FALSE(software.has_compile || software.has_flash_attention || software.zero_grad_to_none) << version;
+  }
+}
+
+TEST(LoadSoftware, the_stack_of_2021_has_no_fused_attention_and_loads_all_modules) {
+  const Software old = load_software("pytorch-1.10"), today = load_software("pytorch-2.11");
   EXPECT_FALSE(old.has_flash_attention);
   EXPECT_FALSE(old.lazy_module_loading);
   EXPECT_TRUE(today.has_flash_attention);
@@ -81,7 +97,10 @@ TEST(LoadSoftware, the_stack_of_2022_has_no_fused_attention_and_loads_all_module
   EXPECT_FALSE(today.softmax_saves_input || today.mask_always_added);
   EXPECT_FALSE(old.softmax_keeps_long_rows || old.gathers_by_vectors || old.norms_sum_in_parts);
   EXPECT_TRUE(today.softmax_keeps_long_rows && today.gathers_by_vectors && today.norms_sum_in_parts);
-  EXPECT_TRUE(old.norms_by_vectors && today.norms_by_vectors && !load_software("pytorch-1.7").norms_by_vectors);
+  EXPECT_TRUE(today.norms_by_vectors && load_software("pytorch-1.13").norms_by_vectors);
+  EXPECT_TRUE(today.compiled_mask && load_software("pytorch-2.11-cuda-12.6").compiled_mask);
+  for (const char* of_before_2025 : {"pytorch-2.0", "pytorch-2.1", "pytorch-2.5"})
+    EXPECT_FALSE(load_software(of_before_2025).compiled_mask) << of_before_2025;
   EXPECT_FALSE(old.softmax_fills_blocks || load_software("pytorch-2.0").softmax_fills_blocks);
   EXPECT_TRUE(today.softmax_fills_blocks && load_software("pytorch-2.5").softmax_fills_blocks);
   EXPECT_FALSE(old.clips_by_lists || old.clipping_waits || today.clipping_waits);

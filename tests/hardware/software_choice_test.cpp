@@ -41,6 +41,9 @@ TEST(SoftwareChoice, a_recordings_is_the_newest_that_its_toolkit_had) {
   EXPECT_EQ(software_of_toolkit(12.4, hopper), "pytorch-2.5");
   EXPECT_EQ(software_of_toolkit(12.2, hopper), "pytorch-2.1");
   EXPECT_EQ(software_of_toolkit(11.7, volta), "pytorch-1.13");
+  EXPECT_EQ(software_of_toolkit(11.6, volta), "pytorch-1.12");
+  EXPECT_EQ(software_of_toolkit(11.3, volta), "pytorch-1.11");
+  EXPECT_EQ(software_of_toolkit(11.1, volta), "pytorch-1.10");
   EXPECT_EQ(software_of_toolkit(11.0, volta), "pytorch-1.7");
   EXPECT_EQ(software_of_toolkit(11.7, hopper), default_software(hopper)) << "1.13 has no code for it";
   EXPECT_EQ(software_of_toolkit(0.0, volta), default_software(volta));

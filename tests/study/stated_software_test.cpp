@@ -14,14 +14,15 @@ TEST(StatedSoftware, a_version_stands_for_the_nearest_profile) {
   EXPECT_EQ(of("PyTorch 2.0.0a0 NGC CUDA 12.1"), "pytorch-2.0");
   EXPECT_EQ(of("PyTorch 2.9.0 cu128"), "pytorch-2.11");
   EXPECT_EQ(of("PyTorch 2.11 with CUDA 13"), "pytorch-2.11");
-  EXPECT_EQ(of("lambda-a100-80-sxm-bert-base-squad-fp16-b176-pt1.9.0a0"), "pytorch-1.7");
+  EXPECT_EQ(of("lambda-a100-80-sxm-bert-base-squad-fp16-b176-pt1.9.0a0"), "pytorch-1.10");
   EXPECT_EQ(of("PyTorch 1.13.0a0+d0d6b1f CUDA V11.8.89"), "pytorch-1.13");
 }
 
 TEST(StatedSoftware, of_two_profiles_as_near_it_is_the_older) {
   EXPECT_EQ(of("PyTorch 2.3.0a0+40ec155e58.nv24.03"), "pytorch-2.1");
   EXPECT_EQ(of("PyTorch 2.8.0 cu128"), "pytorch-2.5");
-  EXPECT_EQ(of("PyTorch 1.10"), "pytorch-1.7");
+  EXPECT_EQ(of("PyTorch 1.10"), "pytorch-1.10");
+  EXPECT_EQ(of("PyTorch 1.12.1 with CUDA 11.6"), "pytorch-1.12");
 }
 
 TEST(StatedSoftware, words_without_a_version_stay_what_they_were) {

@@ -131,7 +131,7 @@ std::string software_of_step(const json& row) {
   const std::string words = row.value("software", "") + " " + row.value("id", "");
   const auto has = [&](const char* mark) { return words.find(mark) != std::string::npos; };
   const bool recent = has("PyTorch 2") || has("2023-") || has("2024-");
-  return software_stated_in(words, has("not stated") ? "pytorch-2.0" : recent ? "pytorch-2.11" : "pytorch-1.13");
+  return software_stated_in(words, has("not stated") ? "pytorch-2.0" : recent ? "pytorch-2.11" : "pytorch-1.10");
 }
 
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary, as runs.yaml beside
@@ -187,6 +187,8 @@ std::optional<ScenarioSource> scenario_of_measured_step(const json& row, const s
                 {"sequence_length", row["T"]},
                 {"gradient_accumulation", row["accum"]},
                 {"precision", precision_name(row["prec"])},
+                {"tf32", row["prec"] != "fp32"},
+                {"cudnn_tf32", row["prec"] != "fp32"},
                 {"attention", sdpa ? "sdpa" : "eager"},
                 {"optimizer", inline_optimizer(row["opt"])},
                 {"compile", row.value("compile", false)},
