@@ -124,8 +124,10 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   const MathRates& rates = s.gpu.sm.rates;
   const Precision precision = s.training.precision;
   if (precision == Precision::fp32 && rates.tensor_tf32 > 0)
-    add("training.precision=tf32", "matrix products on the tensor cores, fp32 in memory",
-        [](Scenario& c) { c.training.precision = Precision::tf32; });
+    add("training.precision=tf32", "matrix products on the tensor cores, fp32 in memory", [](Scenario& c) {
+      c.training.precision = Precision::tf32;
+      c.training.tf32 = true;
+    });
   if (precision == Precision::fp32 || precision == Precision::tf32) {
     if (rates.tensor_bf16 > 0)
       add("training.precision=amp-bf16", "half the bytes and faster tensor cores",

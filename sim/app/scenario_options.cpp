@@ -26,6 +26,8 @@ constexpr Shorthand kShorthands[] = {
     {"--seq", "training.sequence_length", "tokens in a sequence"},
     {"--accumulation", "training.gradient_accumulation", "micro-batches in a step"},
     {"--precision", "training.precision", "fp32, tf32, amp-fp16, amp-bf16, bf16, apex-o2"},
+    {"--tf32", "training.tf32", "true: fp32 matmuls may use TF32 (default: as PyTorch, false)"},
+    {"--cudnn-tf32", "training.cudnn_tf32", "false: fp32 convolutions may not use TF32 (default: as PyTorch, true)"},
     {"--attention", "training.attention", "eager, sdpa, flash, cudnn, efficient, math"},
     {"--optimizer", "training.optimizer.name",
      "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, bert-adam, none"},

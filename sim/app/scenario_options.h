@@ -12,7 +12,7 @@ namespace ridgeline::app {
 
 class ScenarioOptions {
  public:
-  static constexpr std::size_t kShorthandCount = 15;
+  static constexpr std::size_t kShorthandCount = 17;
 
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);

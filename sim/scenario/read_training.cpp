@@ -4,6 +4,7 @@
 #include "sim/scenario/read_host_shards.h"
 #include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/scenario/read_tf32.h"
 #include "sim/scenario/read_zero.h"
 #include "sim/workload/parallel/schedule.h"
 
@@ -279,6 +280,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "attention",
                                   "optimizer",
                                   "tf32",
+                                  "cudnn_tf32",
                                   "fp8",
                                   "loss_code",
                                   "gradient_clipping",
@@ -305,7 +307,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.optimizer = read_optimizer(mapping["optimizer"], software);
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
-  t.tf32 = mapping["tf32"].boolean(t.tf32);
+  read_tf32(mapping, software, t);
   read_checkpointing(mapping, t);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
@@ -342,8 +344,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
 }
 
 TrainingSection read_inference(const Value& section, const Software& software) {
-  const Mapping mapping(
-      section, {"sequences", "prompt_length", "new_tokens", "beams", "cache", "precision", "attention", "cuda_graphs"});
+  const Mapping mapping(section, {"sequences", "prompt_length", "new_tokens", "beams", "cache", "precision", "tf32",
+                                  "cudnn_tf32", "attention", "cuda_graphs"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   InferenceDescription& use = t.inference.emplace();
@@ -359,6 +361,7 @@ TrainingSection read_inference(const Value& section, const Software& software) {
   t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
   if (t.precision == Precision::apex_o2)
     mapping["precision"].fail("apex-o2 is of training: it keeps fp32 copies for an optimizer");
+  read_tf32(mapping, software, t);
   t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
   t.softmax_saves_input = software.softmax_saves_input;
   t.mask_always_added = software.mask_always_added;

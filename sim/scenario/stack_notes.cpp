@@ -18,7 +18,9 @@ constexpr double kCudaOfHopperKernels = 12.6;
 struct TypeOfProduct {
   DType operator()(const Matmul& op) const { return op.type; }
   DType operator()(const Attention& op) const { return op.type; }
-  DType operator()(const Convolution& op) const { return op.type; }
+  DType operator()(const Convolution& op) const {  // PyTorch allows them TF32 unasked
+    return op.type == DType::tf32 ? DType::fp32 : op.type;
+  }
   DType operator()(const auto&) const { return DType::fp64; }
 };
 

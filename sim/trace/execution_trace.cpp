@@ -149,6 +149,7 @@ class ExecutionReplay {
     result_.format = Format::pytorch_execution_trace;
     result_.memory_known = false;
     result_.defects = std::move(defects);
+    builder_.context.cudnn_tf32 = true;  // PyTorch's default; the trace does not say
   }
 
   Replayable run() {

@@ -44,7 +44,8 @@ class InferenceLoop {
     eager_.gradients_enabled = false;
     trace.without_gradients = true;
     eager_.sparse_weights = model.sparse_weights;
-    eager_.tf32 = how.precision == Precision::tf32;
+    eager_.tf32 = how.matmuls_in_tf32();
+    eager_.cudnn_tf32 = how.cudnn_tf32;
     if (inference_.new_tokens == 0) batch_ = families::make_batch(eager_, model_, how_);
     else ids_ = input({inference_.sequences, how_.sequence_length});
     family_ = families::make_family(eager_, model_, how_, attention);

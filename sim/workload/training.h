@@ -92,7 +92,8 @@ struct TrainingDescription {
   std::vector<std::int64_t> packed_lengths{};  ///< of the sequences in a row; none: one of sequence_length
   std::int64_t gradient_accumulation = 1;      ///< micro-batches of one optimizer step
   Precision precision = Precision::fp32;
-  bool tf32 = true;  ///< products that stay in fp32 under autocast run on TF32 tensor cores, as scripts ask for
+  bool tf32 = false;       ///< fp32 matmuls may use TF32 (torch.backends.cuda.matmul.allow_tf32)
+  bool cudnn_tf32 = true;  ///< fp32 convolutions may use TF32 (torch.backends.cudnn.allow_tf32)
   ScaledLinear scaled_linear = ScaledLinear::none;
   LossCode loss_code = LossCode::whole;
   AttentionRequest attention = AttentionRequest::sdpa;
@@ -116,10 +117,12 @@ struct TrainingDescription {
   bool jit_draws_by_four = false;      ///< kernels of torch.jit.script use all four numbers of a draw
   bool mask_always_added = false;      ///< eager attention adds a mask in fp32 to every score, of ones too
   bool mask_given = false;  ///< one of Transformers' models is compiled: nobody can look whether its mask hides
-                            ///< anything that a causal kernel would not, so that fused attention gets it
+                            ///< anything that a kernel would not hide by itself, so that fused attention gets it
   ClippingStyle clipping_style;
   int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
+  /// Whether fp32 matmuls run on TF32 tensor cores.
+  [[nodiscard]] bool matmuls_in_tf32() const { return tf32 || precision == Precision::tf32; }
   /// Whether block number `block` runs again, all of it or in part.
   [[nodiscard]] bool checkpoints(std::int64_t block) const {
     return activation_checkpointing != ActivationCheckpointing::none && (block + 1) % checkpointed_every == 0;

@@ -55,9 +55,8 @@ class TrainingLoop {
         extra_inputs_(model.family == ModelFamily::bert ? 2 : 0),  // masks and types of tokens
         eager_(trace),
         optimizer_(optimizers::make_optimizer(training)) {
-    // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
-    eager_.tf32 =
-        training.precision == Precision::tf32 || (training.tf32 && autocast_type(training.precision).has_value());
+    eager_.tf32 = training.matmuls_in_tf32();
+    eager_.cudnn_tf32 = training.cudnn_tf32;
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
     eager_.sparse_weights = model.sparse_weights;
     eager_.scaled_linear = training.scaled_linear;

@@ -87,8 +87,8 @@ TEST(WorkedConvolution, ABiasIsAddedByAKernelOfItsOwnOverEveryPixel) {
 }
 
 TEST(WorkedConvolution, LayoutsAndTypes) {
-  MapContext tf32;
-  tf32.tf32 = true;
+  MapContext tf32;  // cuDNN's switch, whatever that of matmuls says
+  tf32.cudnn_tf32 = true;
   const std::string written = "fp32[2,6,10,10]#1 fp32[12,6,3,3]#2 > fp32[2,12,10,10]";
   expect_worked_images({{"convolution", {kPicture, kFilters, kLeftOut, kOne}, {of_plain("tf32", "1", written)}}}, tf32);
   expect_worked_images({{"convolution",

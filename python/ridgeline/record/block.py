@@ -17,6 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from . import NotRecorded
 from .gpu_ways import gpu_ways, modules_replace_parameters
 from .modes import Calls, Functions
+from .older_pytorch import allowed_tf32
 from .recorder import Recorder, TYPES, VIEWS
 from .stand_ins import stand_ins
 from .steps import Steps
@@ -101,7 +102,7 @@ class Block(Recorder):
         floating = [p for p in self.parameters if p.is_floating_point()]
         if floating and all(p.dtype == torch.bfloat16 for p in floating):
             return "bf16"
-        return "tf32" if torch.get_float32_matmul_precision() != "highest" else "fp32"
+        return "tf32" if allowed_tf32()["matmul_tf32"] else "fp32"
 
     # ---- where tensors lie -------------------------------------------------------------------------------------------
     def is_ours(self, tensor):

@@ -1,4 +1,4 @@
-"""What PyTorch 2.1 and later versions call by different names."""
+"""Names that differ between PyTorch 2.1 and later versions."""
 import contextlib
 
 import torch
@@ -23,6 +23,15 @@ def autocast_type():
     if _is_enabled():
         return torch.get_autocast_gpu_dtype()
     return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
+
+
+def allowed_tf32():
+    """Whether fp32 matmuls and convolutions may use TF32, by the names of the file's header. Since PyTorch 2.9 the older
+    switches may not be asked where a script uses the newer ones."""
+    getter = getattr(torch._C, "_get_fp32_precision_getter", None)
+    if getter is not None:
+        return {"matmul_tf32": getter("cuda", "matmul") == "tf32", "cudnn_tf32": getter("cuda", "conv") == "tf32"}
+    return {"matmul_tf32": bool(torch.backends.cuda.matmul.allow_tf32), "cudnn_tf32": bool(torch.backends.cudnn.allow_tf32)}
 
 
 def autocast_questions():

@@ -11,6 +11,7 @@ import torch.optim.optimizer as optimizers
 from .gpu_ways import gpu_ways, modules_replace_parameters
 from .modes import Calls, Functions
 from .module_names import ModuleNames
+from .older_pytorch import allowed_tf32
 
 VERSION = 1
 TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.float64: "fp64",
@@ -280,7 +281,7 @@ class Recorder:
     # ---- the file ----------------------------------------------------------------------------------------------------
     def write(self):
         header = {"ridgeline": "op-trace", "version": VERSION, "producer": f"ridgeline_record, PyTorch {torch.__version__}",
-                  "title": self.title, "precision": self.precision, "samples": self.samples, "tokens": self.tokens,
+                  "title": self.title, "precision": self.precision, **allowed_tf32(), "samples": self.samples, "tokens": self.tokens,
                   "parameters": self.parameter_elements, "model_flops": 0, "optimizer": self.optimizer, "notes": list(self.notes)}
         text = "\n".join(json.dumps(record, separators=(",", ":")) for record in [header] + self.records) + "\n"
         if str(self.path).endswith(".gz"):

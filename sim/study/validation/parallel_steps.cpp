@@ -81,6 +81,8 @@ ParallelStep parallel_step(const MeasuredFile& file, const json& row) {
   source.text_name = row["name"];
   source.overrides.push_back({"host.scale", fmt::format("{}", scale_of_hosts(row["host_us"])), ""});
   source.overrides.push_back({"host.spread", std::string(kSpreadOfSuchScales), ""});
+  const char* const tf32 = row["scenario"]["training"]["precision"] == "fp32" ? "false" : "true";  // both, as measured
+  for (const char* key : {"training.tf32", "training.cudnn_tf32"}) source.overrides.push_back({key, tf32, ""});
   const double busy_ms = row["profiled"]["gpu_busy_ms"].get<double>() / row["profiled"]["steps"].get<double>();
   return {.measured = std::move(m),
           .scenario = load_scenario(source),

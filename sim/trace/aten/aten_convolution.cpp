@@ -44,7 +44,7 @@ std::optional<Convolution> convolution_of(const AtenTensor& x, const AtenTensor&
                                           const Geometry& geometry, const MapContext& context) {
   if (x.sizes.size() < 3 || weight.sizes.size() != x.sizes.size()) return std::nullopt;
   Convolution op;
-  op.type = x.type == DType::fp32 && context.tf32 ? DType::tf32 : x.type;
+  op.type = x.type == DType::fp32 && context.cudnn_tf32 ? DType::tf32 : x.type;
   op.channels_last = x.channels_last() || weight.channels_last();
   op.batch = x.sizes[0];
   op.kernel = weight.sizes.size() == 3 ? weight.last() : side(weight.last(), weight.last(1));

@@ -38,7 +38,8 @@ std::string_view apex_name_of(std::string_view kernel);
 
 /// What a recording says about all of its calls.
 struct MapContext {
-  bool tf32 = false;          ///< fp32 products run on TF32 tensor cores
+  bool tf32 = false;          ///< fp32 matmuls run on TF32 tensor cores
+  bool cudnn_tf32 = false;    ///< fp32 convolutions do
   bool same_library = false;  ///< where the step is replayed products run the kernels that the recording names
   /// Elements of every trained parameter, for lists of tensors that were recorded without their shapes.
   std::shared_ptr<const std::vector<std::int64_t>> parameter_sizes;

@@ -43,7 +43,8 @@ class Reader {
     info.producer = text_or_empty(line, "producer");
     info.title = text_or_empty(line, "title");
     info.precision = text_or_empty(line, "precision");
-    builder_.context.tf32 = info.precision == "tf32";
+    FieldReader{line}.unless("matmul_tf32", builder_.context.tf32, info.precision == "tf32");
+    FieldReader{line}.unless("cudnn_tf32", builder_.context.cudnn_tf32, true);  // PyTorch's default
     builder_.modelled_host.optimizer = text_or_empty(line, "optimizer");
     info.samples = number_or_zero(line, "samples");
     info.tokens = number_or_zero(line, "tokens");

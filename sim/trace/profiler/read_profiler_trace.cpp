@@ -298,9 +298,11 @@ class ProfileReplay {
       emit_unknown(group, call);
       return true;
     }
-    builder_.context.tf32 = std::any_of(call.kernels.begin(), call.kernels.end(), [](const MeasuredKernel& k) {
+    const bool tf32 = std::any_of(call.kernels.begin(), call.kernels.end(), [](const MeasuredKernel& k) {
       return k.name.find("tf32") != k.name.npos || k.name.find("s1688gemm") != k.name.npos;
     });
+    builder_.context.tf32 = tf32;
+    builder_.context.cudnn_tf32 = tf32 || call.kernels.empty();
     if (!builder_.call(call, [&] { return host_until(group); })) return false;
     if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
     return true;

@@ -56,7 +56,7 @@ Tensor convolved(Eager& eager, const Tensor& x, const Tensor& kernel, const Tens
 
 Tensor patches(Eager& eager, const Tensor& pixels, const Tensor& kernel, const Tensor& bias, std::int64_t patch) {
   Convolution op;
-  op.type = eager.product_type(pixels.type);
+  op.type = eager.convolution_type(pixels.type);
   op.batch = pixels.sizes[0];
   op.in_channels = pixels.sizes[1];
   op.size = pixels.sizes[2];
@@ -69,7 +69,7 @@ Tensor patches(Eager& eager, const Tensor& pixels, const Tensor& kernel, const T
 Tensor convolution_over_time(Eager& eager, const Tensor& x, const Tensor& kernel, const Tensor& bias,
                              std::int64_t stride) {
   Convolution op;
-  op.type = eager.product_type(x.type);
+  op.type = eager.convolution_type(x.type);
   op.batch = x.sizes[0];
   op.in_channels = x.sizes[1];
   op.size = std::llround(std::sqrt(static_cast<double>(x.sizes[2])));  // frames as a plane of as many pixels

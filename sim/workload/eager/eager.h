@@ -23,7 +23,8 @@ class Eager {
   Autocast autocast;
   Tape tape;
   bool gradients_enabled = true;
-  bool tf32 = false;  ///< fp32 products run on TF32 tensor cores
+  bool tf32 = false;        ///< fp32 matmuls run on TF32 tensor cores
+  bool cudnn_tf32 = false;  ///< fp32 convolutions run on TF32 tensor cores
   /// Under torch.compile backward formulas are traced while autocast is on: batched fp32 products in them are cast.
   std::optional<DType> backward_product_type;
   ScaledLinear scaled_linear = ScaledLinear::none;  ///< of linear layers that say so
@@ -59,6 +60,9 @@ class Eager {
     return made;
   }
   [[nodiscard]] DType product_type(DType type) const { return type == DType::fp32 && tf32 ? DType::tf32 : type; }
+  [[nodiscard]] DType convolution_type(DType type) const {
+    return type == DType::fp32 && cudnn_tf32 ? DType::tf32 : type;
+  }
   /// What a node keeps of a tensor for its backward formula.
   SavedTensor save(const Tensor& tensor);
   /// In a block that keeps results: whether it keeps those of attention, or those of the next matrix product.
