@@ -9,6 +9,7 @@
 #include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
 #include "sim/workload/compile/compile_trace.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/repeated_range.h"
 #include "sim/workload/training_step.h"
 
@@ -25,7 +26,10 @@ TraceKey trace_key_of(const Scenario& s) {
       s.model.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
   key.training.parallel.compiled = compiled && s.training.parallel.several();
-  key.training.mask_given = whole && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
+  const bool decodes =
+      s.model.composition.given() ? s.model.composition->stack.causal : s.model.family == ModelFamily::llama;
+  key.training.mask_given = whole && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty() &&
+                            !s.model.plain && (!decodes || s.software.compiled_mask);
   return key;
 }
 

@@ -142,6 +142,7 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
 
 Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
                  double dropout_probability, const Tensor& mask) {
+  if (choice == AttentionChoice::flash && mask.defined()) choice = AttentionChoice::efficient;  // flash takes no mask
   eager.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
   const Tensor value = eager.autocast.lowered(eager, v), key = eager.autocast.lowered(eager, k),
                query = eager.autocast.lowered(eager, q);

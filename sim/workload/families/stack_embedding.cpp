@@ -166,6 +166,12 @@ Tensor StackNetwork::visibility(std::int64_t rows, std::int64_t length) {
   return aten::expand(eager_, seen, {rows, 1, length, length});
 }
 
+// Of a stack that reads tokens, whatever its mask would hide; relative positions have theirs added anyway.
+bool StackNetwork::gets_mask() const {
+  return site_.training.mask_given && s_.input == InputKind::tokens && s_.positions != PositionKind::relative &&
+         s_.positions != PositionKind::disentangled;
+}
+
 StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& encoded) {
   const ModuleScope module(eager_.recorder, "positions");
   const std::int64_t rows = x.sizes[0], length = x.sizes[1];
@@ -187,6 +193,10 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
     if (narrow) around.window_mask = visibility(rows, length);
     if (s_.always_masked) around.mask = visibility(rows, length);
     if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
+    if (!around.mask.defined() && gets_mask()) {
+      const DType type = eager_.autocast.on() ? eager_.autocast.type() : x.type;
+      around.mask = causal_mask(eager_, type, rows, length, length);
+    }
   } else if (s_.causal && s_.positions != PositionKind::relative && (length > 1 || !site_.generates())) {
     around.mask = causal_mask(eager_, x.type, rows, length, length);
     if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, length);

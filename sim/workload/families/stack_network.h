@@ -150,6 +150,7 @@ class StackNetwork {
                      const Tensor& added, const Tensor& slopes, Tensor& probabilities);
   /// Of sequences and heads as one batch.
   Tensor written_out_flat(Tensor& q, Tensor& k, Tensor& v, const Tensor& mask, Tensor& probabilities);
+  [[nodiscard]] bool gets_mask() const;  ///< torch.compile leaves its mask a tensor
   [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
   [[nodiscard]] bool fuses() const;
   [[nodiscard]] bool scores_position(std::string_view term) const;
