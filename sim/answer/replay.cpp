@@ -43,6 +43,7 @@ std::string_view name_of_backend(AttentionBackend backend) {
     case AttentionBackend::flash: return "flash";
     case AttentionBackend::cudnn: return "cudnn";
     case AttentionBackend::efficient: return "efficient";
+    case AttentionBackend::math: return "math";
   }
   return "?";
 }
@@ -53,20 +54,11 @@ void choose_attention_anew(OpTrace& trace, const Gpu& gpu, const Software& softw
   for (Op& op : trace.ops) {
     auto* attention = std::get_if<Attention>(&op);
     if (attention == nullptr) continue;
-    TrainingDescription training;
-    training.precision = is_half(attention->type) ? Precision::bf16 : Precision::fp32;
-    training.attention = AttentionRequest::sdpa;
-    ModelDescription model;
-    model.heads = attention->heads;
-    model.hidden = attention->heads * attention->head_dim;
-    const AttentionChoice choice = choose_attention(training, model, gpu, software);
-    // FlashAttention-2 takes no mask.
-    const auto backend = choice == AttentionChoice::cudnn                       ? AttentionBackend::cudnn
-                         : choice == AttentionChoice::flash && !attention->bias ? AttentionBackend::flash
-                                                                                : AttentionBackend::efficient;
-    // A recording of memory-efficient attention was made by a mask or by choice: that backend is everywhere. One of
-    // FlashAttention-2 stays where it can run.
-    const bool stays = attention->backend == AttentionBackend::efficient || attention->backend == backend ||
+    const AttentionBackend backend = choose_backend(*attention, gpu, software);
+    // Recordings of memory-efficient and of math attention were made by a mask or by choice: those are everywhere. One
+    // of FlashAttention-2 stays where it can run.
+    const bool stays = attention->backend == AttentionBackend::efficient ||
+                       attention->backend == AttentionBackend::math || attention->backend == backend ||
                        (attention->backend == AttentionBackend::flash && backend == AttentionBackend::cudnn);
     if (stays) continue;
     if (said.insert(std::string(name_of_backend(attention->backend))).second)

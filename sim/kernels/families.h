@@ -9,6 +9,7 @@ namespace ridgeline {
 LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software,
                        const std::shared_ptr<const GpuMenus>& menus);
 LoweredOp lower_attention(const Attention& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_math_attention(const Attention& op, const Lowering& lowering);
 LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& software,
                             const std::shared_ptr<const GpuMenus>& menus);
 LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Software& software);

@@ -35,7 +35,10 @@ struct Lowerer {
   const Software& software;
   const std::shared_ptr<const GpuMenus>& menus;
   LoweredOp operator()(const Matmul& op) const { return lower_matmul(op, gpu, software, menus); }
-  LoweredOp operator()(const Attention& op) const { return lower_attention(op, gpu, software); }
+  LoweredOp operator()(const Attention& op) const {
+    return op.backend == AttentionBackend::math ? lower_math_attention(op, Lowering(gpu, software, menus))
+                                                : lower_attention(op, gpu, software);
+  }
   LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software, menus); }
   LoweredOp operator()(const auto& op) const { return ByShape{gpu, software}(op); }
 };

@@ -172,6 +172,7 @@ struct Namer {
       case AttentionBackend::flash: return with_direction("flash_attention", op.backward);
       case AttentionBackend::cudnn: return with_direction("cudnn_attention", op.backward);
       case AttentionBackend::efficient: return with_direction("efficient_attention", op.backward);
+      case AttentionBackend::math: return with_direction("math_attention", op.backward);
     }
     return "attention";
   }

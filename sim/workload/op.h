@@ -205,8 +205,9 @@ struct PackedLengths {
   }
 };
 
-/// Fused attention backends. Eager attention is made of Matmul, Softmax and the rest.
-enum class AttentionBackend : std::uint8_t { flash, cudnn, efficient };
+/// Backends of scaled_dot_product_attention; `math` stands for the matmuls and the softmax that it runs where no fused
+/// kernel takes the operands of a recorded call. Eager attention is made of Matmul, Softmax and the rest.
+enum class AttentionBackend : std::uint8_t { flash, cudnn, efficient, math };
 /// q [batch, heads, seq_q, head_dim], k and v [batch, kv_heads, seq_k, head_dim].
 /// FLOPs forward 4·batch·heads·seq_q·seq_k·head_dim (half of it if causal), backward 2.5 times that; of packed
 /// sequences the squares of their lengths stand in the place of seq_q·seq_k.

@@ -88,12 +88,70 @@ TEST(WorkedAttentionChoice, chips_before_ampere_have_efficient_attention_without
   EXPECT_EQ(chosen({.precision = Precision::amp_fp16, .head_dim = 68, .major = 7}), "math");
 }
 
-// SMs of up to 100 KB of shared memory train heads of up to 192.
+// SMs of up to 100 KB of shared memory train heads of up to 192, or above 224 without dropout.
 TEST(WorkedAttentionChoice, flash_trains_shorter_heads_on_smaller_chips_of_ampere) {
   EXPECT_EQ(chosen({.head_dim = 192, .major = 8, .minor = 6}), "flash");
   EXPECT_EQ(chosen({.head_dim = 200, .major = 8, .minor = 6}), "efficient");
+  EXPECT_EQ(chosen({.head_dim = 224, .major = 8, .minor = 9}), "efficient");
+  EXPECT_EQ(chosen({.head_dim = 232, .major = 8, .minor = 9}), "flash");
+  EXPECT_EQ(chosen({.head_dim = 200, .major = 12}), "efficient");
   EXPECT_EQ(chosen({.head_dim = 256, .major = 8, .minor = 0}), "flash");
   EXPECT_EQ(chosen({.head_dim = 200, .major = 9, .minor = 1, .prefers_cudnn = false}), "flash");
+}
+
+struct Called {
+  std::int64_t kv_heads = 4, seq_k = 32;
+  bool masked = false, causal = false, dropout = false;
+  std::int64_t head_dim = 64;
+  DType type = DType::bf16;
+  int major = 9;
+  bool prefers_cudnn = true;
+};
+std::string_view backend(const Called& called) {
+  Attention op{.causal = called.causal, .dropout = called.dropout, .type = called.type, .batch = 2, .heads = 4};
+  op.kv_heads = called.kv_heads;
+  op.seq_q = 32;
+  op.seq_k = called.seq_k;
+  op.head_dim = called.head_dim;
+  op.bias = called.masked;
+  Gpu gpu = testing_support::made_up_chip();
+  gpu.compute_major = called.major, gpu.compute_minor = 0;
+  gpu.sm.warpgroup_mma = called.major == 9;
+  Software software;
+  software.prefers_cudnn_attention_on_hopper = called.prefers_cudnn;
+  switch (choose_backend(op, gpu, software)) {
+    case AttentionBackend::flash: return "flash";
+    case AttentionBackend::cudnn: return "cudnn";
+    case AttentionBackend::efficient: return "efficient";
+    case AttentionBackend::math: return "math";
+  }
+  return "?";
+}
+
+// The backends that torch._fused_sdp_choice named on an H200 with PyTorch 2.11, and on others by its constraints.
+TEST(WorkedAttentionChoice, masks_and_grouped_keys_of_a_call) {
+  EXPECT_EQ(backend({.masked = true}), "cudnn");
+  EXPECT_EQ(backend({.kv_heads = 2, .masked = true}), "cudnn");
+  EXPECT_EQ(backend({.kv_heads = 1, .masked = true, .head_dim = 224}), "cudnn");
+  EXPECT_EQ(backend({.masked = true, .dropout = true}), "cudnn");
+  EXPECT_EQ(backend({.seq_k = 300, .masked = true, .head_dim = 80}), "cudnn");
+  EXPECT_EQ(backend({.masked = true, .head_dim = 36}), "math");
+  EXPECT_EQ(backend({.head_dim = 36}), "flash");
+  EXPECT_EQ(backend({.masked = true, .type = DType::fp32}), "efficient");
+  EXPECT_EQ(backend({.kv_heads = 2, .type = DType::fp32}), "math");
+  EXPECT_EQ(backend({.seq_k = 1}), "flash") << "cuDNN takes more than one key";
+  for (const Called& ampere : {Called{.major = 8}, Called{.prefers_cudnn = false}}) {
+    Called called = ampere;
+    EXPECT_EQ(backend(called), "flash");
+    called.kv_heads = 2;
+    EXPECT_EQ(backend(called), "flash");
+    called.masked = true;
+    EXPECT_EQ(backend(called), "math") << "grouped keys beside a mask";
+    called.kv_heads = 4;
+    EXPECT_EQ(backend(called), "efficient");
+    called.masked = false, called.causal = true, called.seq_k = 48;
+    EXPECT_EQ(backend(called), "efficient") << "flash is causal for as many keys as queries";
+  }
 }
 
 TEST(WorkedAttentionChoice, a_backend_that_is_asked_for_runs_or_is_refused_in_a_sentence) {

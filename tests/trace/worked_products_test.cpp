@@ -199,12 +199,12 @@ TEST(WorkedProducts, AttentionOfEachBackend) {
         "bf16[1,1,1,8] > bf16[1,1,1,8] fp32[1,1,1] | " +
         fused}},
   });
-  MapContext tf32;
+  MapContext tf32;  // makes no difference
   tf32.tf32 = true;
   expect_worked_products(
       {{"_scaled_dot_product_efficient_attention",
         {"fp32[2,6,5,8]"_t, "fp32[2,6,5,8]"_t, "fp32[2,6,5,8]"_t},
-        {"attention efficient tf32 batch=2 heads=6 kv_heads=6 seq_q=5 seq_k=5 head_dim=8 head_major: fp32[2,6,5,8] "
+        {"attention efficient fp32 batch=2 heads=6 kv_heads=6 seq_q=5 seq_k=5 head_dim=8 head_major: fp32[2,6,5,8] "
          "fp32[2,6,5,8] fp32[2,6,5,8] > fp32[2,6,5,8] fp32[2,6,5] | " +
          fused}}},
       tf32);
@@ -317,7 +317,9 @@ TEST(WorkedProducts, AttentionThatNamesNoBackend) {
     EXPECT_EQ(backend("bf16", 12, kLeftOut, kLeftOut, backward), "flash");
     EXPECT_EQ(backend("fp32", 8, kLeftOut, kLeftOut, backward), "efficient");
     EXPECT_EQ(backend("bf16", 8, mask, kLeftOut, backward), "cudnn");
-    EXPECT_EQ(backend("bf16", 12, mask, kLeftOut, backward), "efficient");
+    EXPECT_EQ(backend("bf16", 12, mask, kLeftOut, backward), "math") << "efficient attention takes steps of eight";
+    EXPECT_EQ(backend("fp32", 12, mask, kLeftOut, backward), "efficient");
+    EXPECT_EQ(backend("fp32", 10, mask, kLeftOut, backward), "math");
     EXPECT_EQ(backend("bf16", 264, mask, 0.0, backward), "efficient");
     EXPECT_EQ(backend("bf16", 8, mask, 1.0, backward), "efficient") << "a mask that is learned";
     EXPECT_EQ(backend("bf16", 8, kLeftOut, 1.0, backward), "cudnn");
@@ -331,6 +333,16 @@ TEST(WorkedProducts, AttentionThatNamesNoBackend) {
             Listing{"attention cudnn backward " + kSides + " head_major bias: bf16[2,6,5,8]#1 " + kTaken +
                     " bf16[2,6,5,8]#1 fp32[2,6,5] bf16[2,1,5,7]#8 > bf16[2,6,5,8] bf16[2,3,7,8] bf16[2,3,7,8] | "
                     "attention_cudnn_backward attention_cudnn_backward"});
+  const AtenTensor few = "fp32[2,3,5,8]"_t, many = "fp32[2,6,5,8]"_t;
+  const auto grouped = [&](Argument learned, const char* type) {
+    AtenTensor q = many, k = few;
+    q.type = k.type = *dtype_from(type);
+    return operations_of({"ridgeline::attention", {q, k, k, mask, 0.0, 0.0, std::move(learned)}, {}}).front();
+  };
+  EXPECT_EQ(grouped(0.0, "bf16").find("attention cudnn"), 0u);
+  EXPECT_EQ(grouped(1.0, "bf16").find("attention math"), 0u)
+      << "efficient attention takes a key head for each query head";
+  EXPECT_EQ(grouped(0.0, "fp32").find("attention math"), 0u);
   EXPECT_EQ(operations_of({"ridgeline::attention", {kLeftOut}, {}}), kNotUnderstood);
 }
 

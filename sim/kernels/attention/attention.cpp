@@ -357,8 +357,12 @@ class AttentionLowering {
 
 }  // namespace
 
-LoweredOp lower_attention(const Attention& op, const Gpu& gpu, const Software& software) {
-  check_attention(op);
+LoweredOp lower_attention(const Attention& given, const Gpu& gpu, const Software& software) {
+  check_attention(given);
+  // Memory-efficient attention makes three TF32 products of each fp32 one, whether TF32 is allowed or not
+  // (OpMultiplyAddFastF32 in mem_eff_attention/kernel_forward.h and gemm_kernel_utils.h).
+  Attention op = given;
+  if (op.type == DType::tf32) op.type = DType::fp32;
   AttentionLowering lowering(op, gpu, software);
   return op.backward ? lowering.backward() : lowering.forward();
 }

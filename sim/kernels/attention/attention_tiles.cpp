@@ -170,6 +170,7 @@ std::string attention_kernel_name(const Attention& op, const AttentionTile& tile
       return fmt::format("cudnn_sdpa_flash_{}_{}x{}x{}", what, tile.q, tile.k, tile.head_dim);
     case AttentionBackend::efficient:
       return fmt::format("fmha_cutlass{}_{}_{}x{}", what, name_of(op.type), tile.q, tile.k);
+    case AttentionBackend::math: break;
   }
   return "attention";
 }
@@ -180,6 +181,7 @@ AttentionTile attention_tile(const Attention& op, const Gpu& gpu) {
     case AttentionBackend::flash: return flash(op, gpu, shared);
     case AttentionBackend::cudnn: return cudnn(op, gpu);
     case AttentionBackend::efficient: return efficient(op, gpu, shared);
+    case AttentionBackend::math: break;
   }
   return {};
 }

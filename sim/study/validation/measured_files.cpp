@@ -58,6 +58,7 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "expert-training",
                                        "offloaded-steps",
                                        "packed-attention",
+                                       "attention-backends",
                                        "context-attention",
                                        "fp8-products"};
 

@@ -18,9 +18,20 @@ namespace {
 constexpr double kDropoutOperations = 27.0;
 /// FlashAttention makes 16 numbers of 8 bits from one run. Not measured.
 constexpr double kFlashDropoutOperations = 6.0;
-/// Reading, converting and adding a mask. Set on one shape (batch 4, 16 heads, 1024 positions, 64 wide); the backward
-/// kernel walks it against its layout.
-constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
+/// Thread operations a score that read, convert and add a mask, forward and backward; the backward kernel walks the
+/// mask against its layout. cuDNN's kernels have fewer registers left for its loads the wider their heads are. Set on
+/// the kernels of h200/attention_backends.jsonl.gz that are not held out, the one of other backends on one shape (batch
+/// 4, 16 heads, 1024 positions, 64 wide).
+struct MaskOperations {
+  double forward, backward;
+};
+constexpr MaskOperations kMaskOfOthers{15.0, 39.0}, kMaskUpTo64{15.0, 50.0}, kMaskUpTo128{39.0, 112.0},
+    kMaskBeyond{117.0, 225.0};
+MaskOperations mask_operations(const AttentionWork& work) {
+  const bool one_query = work.seq_q == 1;  // cuDNN runs a smaller kernel of wmma then
+  if (static_cast<AttentionBackend>(work.backend) != AttentionBackend::cudnn || one_query) return kMaskOfOthers;
+  return work.head_dim <= 64 ? kMaskUpTo64 : work.head_dim <= 128 ? kMaskUpTo128 : kMaskBeyond;
+}
 
 /// Short sequences: up to this many positions blocks have idle warps and rows.
 constexpr std::int64_t kShort = 64;
@@ -192,7 +203,7 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   result.math = scores * depth_of(work, backward) / attention_rate(work, gpu);
   double operations = constants.softmax_operations;
   if (work.dropout) operations += flash ? kFlashDropoutOperations : kDropoutOperations;
-  if (work.bias) operations += backward ? kBiasOperationsBackward : kBiasOperations;
+  if (work.bias) operations += backward ? mask_operations(work).backward : mask_operations(work).forward;
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
   // Every warp reads the operand it does not own, for its own rows.
   const double operand_bytes =

@@ -15,7 +15,8 @@ AttentionClass attention_class_of(const AttentionWork& work) {
              : work.splits > 1 ? AttentionClass::flash_forward_split
                                : AttentionClass::flash_forward;
     case AttentionBackend::cudnn: return backward ? AttentionClass::cudnn_backward : AttentionClass::cudnn_forward;
-    case AttentionBackend::efficient: break;
+    case AttentionBackend::efficient:
+    case AttentionBackend::math: break;
   }
   if (is_half(work.type))
     return backward ? AttentionClass::efficient_backward_half : AttentionClass::efficient_forward_half;

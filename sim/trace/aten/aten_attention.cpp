@@ -1,8 +1,8 @@
 // Fused attention. The `_scaled_dot_product_*` calls take [batch, heads, seq, head_dim]; inside they run a backend's
 // own call, which flash and memory-efficient attention write as [batch, seq, heads, head_dim]. `ridgeline::attention`
 // (recorded without a GPU) names no backend: it is written as cuDNN's for 16-bit types and head dimensions that has, as
-// FlashAttention-2 or memory-efficient attention (every mask that FlashAttention-2 does not take) otherwise; whoever
-// replays it chooses anew for the GPU at hand.
+// FlashAttention-2, memory-efficient attention (every mask that FlashAttention-2 does not take) or plain matmuls
+// otherwise; whoever replays it chooses anew for the GPU at hand.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -39,7 +39,7 @@ PackedLengths lengths_of(const AtenCall& call, const Places& at, std::int64_t to
   return {std::make_shared<const std::vector<std::int64_t>>(std::move(lengths))};
 }
 
-MappedOps attention(const AtenCall& call, const MapContext& context, const Places& at, bool backward) {
+MappedOps attention(const AtenCall& call, const Places& at, bool backward) {
   const AtenTensor *q = call.tensor(at.query), *k = call.tensor(at.query + 1), *v = call.tensor(at.query + 2);
   if (q == nullptr || k == nullptr || v == nullptr || q->sizes.size() != k->sizes.size()) return std::nullopt;
   const bool packed = q->sizes.size() == 3;
@@ -48,7 +48,7 @@ MappedOps attention(const AtenCall& call, const MapContext& context, const Place
   Attention op{.backend = at.backend, .backward = backward};
   op.causal = call.number(at.causal).value_or(0) > 0;
   op.dropout = call.number(at.dropout).value_or(0) > 0;
-  op.type = q->type == DType::fp32 && context.tf32 ? DType::tf32 : q->type;
+  op.type = q->type;
   op.batch = packed ? 1 : q->sizes[0];
   op.heads = q->sizes[heads];
   op.kv_heads = k->sizes[heads];
@@ -94,20 +94,24 @@ constexpr Places kFlashInner{B::flash, 0, 7, 8, 0, false, 0, 3},
 constexpr Places kAny{B::cudnn, 0, 4, 5, 0, true, 3}, kAnyBackward{B::cudnn, 1, 6, 7, 4, true, 8};
 
 template <bool Backward>
-MappedOps any_backend(const AtenCall& call, const MapContext& context) {
+MappedOps any_backend(const AtenCall& call, const MapContext&) {
   Places at = Backward ? kAnyBackward : kAny;
   if (const AtenTensor* q = call.tensor(at.query)) {
-    const bool masked = call.tensor(at.mask) != nullptr;
-    const bool learned = masked && call.number(Backward ? 9 : 6).value_or(0) > 0;
-    if (!is_half(q->type) || learned) at.backend = B::efficient;  // the others give a mask no gradient
-    else if (q->last() > 256 || q->last() % 8 != 0) at.backend = masked ? B::efficient : B::flash;
+    const bool masked = call.tensor(at.mask) != nullptr, half = is_half(q->type);
+    const bool learned = masked && call.number(Backward ? 9 : 6).value_or(0) > 0;  // no other gives a mask a gradient
+    const bool by_cudnn = q->last() <= 256 && q->last() % 8 == 0;
+    const AtenTensor* k = call.tensor(at.query + 1);
+    const bool grouped = k != nullptr && k->sizes.size() == 4 && q->sizes.size() == 4 && k->sizes[1] != q->sizes[1];
+    if (!half || learned || (masked && !by_cudnn))
+      at.backend = grouped || q->last() % (half ? 8 : 4) != 0 ? B::math : B::efficient;
+    else if (!by_cudnn) at.backend = B::flash;
   }
-  return attention(call, context, at, Backward);
+  return attention(call, at, Backward);
 }
 
 template <const Places& At, bool Backward>
-MappedOps rule(const AtenCall& call, const MapContext& context) {
-  return attention(call, context, At, Backward);
+MappedOps rule(const AtenCall& call, const MapContext&) {
+  return attention(call, At, Backward);
 }
 
 }  // namespace

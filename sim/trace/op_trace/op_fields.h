@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 9> kCopyNames{
     "host_to_device", "device_to_host", "pageable_to_device", "device_to_pageable"};
 inline constexpr std::array<std::string_view, 7> kReductionNames{"sum_rows", "sum_cols",  "mean_cols", "sum_all",
                                                                  "norm_all", "scan_rows", "scan_cols"};
-inline constexpr std::array<std::string_view, 3> kBackendNames{"flash", "cudnn", "efficient"};
+inline constexpr std::array<std::string_view, 4> kBackendNames{"flash", "cudnn", "efficient", "math"};
 inline constexpr std::array<std::string_view, 4> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
 inline constexpr std::array<std::string_view, 32> kPointwiseNames{
     "add",        "add_in_place",  "mul",           "scale",

@@ -64,13 +64,12 @@ AttentionBackend backend_of(AttentionChoice choice) {
   return choice == AttentionChoice::flash ? AttentionBackend::flash : AttentionBackend::efficient;
 }
 
-Attention attention_op(const Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal,
-                       bool dropout) {
+Attention attention_op(AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal, bool dropout) {
   Attention op;
   op.backend = backend;
   op.causal = causal;
   op.dropout = dropout;
-  op.type = eager.product_type(q.type);
+  op.type = q.type;
   op.batch = q.sizes[0];
   op.heads = q.sizes[1];
   op.kv_heads = k.sizes[1];
@@ -119,7 +118,7 @@ FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q,
 
 Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
                        bool causal, bool dropout, const Tensor& mask) {
-  Attention op = attention_op(eager, backend, q, k, causal, dropout);
+  Attention op = attention_op(backend, q, k, causal, dropout);
   op.bias = mask.defined();
   if (backend == AttentionBackend::flash && op.seq_q == op.seq_k && !op.bias) op.lengths = eager.packed;
   AttentionBackward* node = nullptr;

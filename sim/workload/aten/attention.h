@@ -13,8 +13,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
                        bool causal, bool dropout, const Tensor& mask = {});
 
 /// Of operands as above.
-Attention attention_op(const Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal,
-                       bool dropout);
+Attention attention_op(AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal, bool dropout);
 
 /// What a fused kernel writes: the result, the log-sum-exp of each row, the state of its random numbers. Where nothing
 /// saves them, the statistics die first, then seed, then offset: from the last member to the first.

@@ -168,7 +168,7 @@ Tensor ContextParallel::attention(AttentionBackend backend, const Tensor& q, con
                                   bool causal, bool dropout) {
   check_statistics(backend, causal ? q.sizes[kTokens] / kHalves : q.sizes[kTokens]);
   eager_.recorder.host(HostClass::dtensor_op, kWrapped);
-  const Attention op = aten::attention_op(eager_, backend, q, k, causal, dropout);
+  const Attention op = aten::attention_op(backend, q, k, causal, dropout);
   RingBackward* node = nullptr;
   if (eager_.needs_node({&q, &k, &v})) {
     node = &eager_.node<RingBackward>({&q, &k, &v}, *this, op);
