@@ -72,9 +72,18 @@ def gpu_ways():
 @contextlib.contextmanager
 def modules_replace_parameters():
     """Module.to and its kin exchange tensors in place, which tensors without data do not allow: here they are replaced."""
-    original, replaced = torch.nn.Module._apply, {}
+    original, replaced, around = torch.nn.Module._apply, {}, []
 
     def apply(module, fn, recurse=True):
+        if not around:
+            replaced.clear()  # of the call before: .to(device) and then .to(type) both count
+        around.append(module)
+        try:
+            return replace_in(module, fn, recurse)
+        finally:
+            around.pop()
+
+    def replace_in(module, fn, recurse):
         if recurse:
             for child in module.children():
                 child._apply(fn)

@@ -6,6 +6,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import composites
 from .older_pytorch import around_backward, autocast_type, function_modes, safe_softmax
 from .unknown_sizes import INDEXED, SIZED_BY_VALUES, places, remember_marks, sized
 
@@ -50,9 +51,12 @@ def has_fused_attention(query, key, value, mask, enable_gqa):
         return False
     if any(x.shape[0] != query.shape[0] for x in operands):
         return False
-    if any(x.shape[1] != query.shape[1] for x in operands):  # grouped keys: 16 bits and no mask
-        return enable_gqa and mask is None and query.dtype in (torch.float16, torch.bfloat16)
-    return True
+    half, width = query.dtype in (torch.float16, torch.bfloat16), query.shape[-1]
+    if any(x.shape[1] != query.shape[1] for x in operands):  # grouped keys, beside a mask cuDNN's alone: 16 bits
+        if not (enable_gqa and half) or (mask is not None and mask.requires_grad):
+            return False
+        return mask is None or (width % 8 == 0 and width <= 256)
+    return (half and mask is None and width <= 256) or width % (8 if half else 4) == 0
 
 
 def plain_attention(query, key, value, mask, dropout, causal, scale, enable_gqa):
@@ -166,8 +170,15 @@ class Functions(TorchFunctionMode):
             return recorder.asked_of_gpu(func, name, args, kwargs)
         if name == "scaled_dot_product_attention" and recorder.active:
             return self.attention(lower, *args, **kwargs)
+        if name == "rms_norm" and func is not torch.nn.functional.rms_norm and recorder.active:
+            return composites.rms_norm(recorder, func, *args, **kwargs)
         if name == "cross_entropy_loss" and lower is not None:
             return self.cross_entropy(func, *args, **kwargs)
+        if name in ("softmax", "log_softmax") and func not in (torch.nn.functional.softmax, torch.nn.functional.log_softmax):
+            kind = kwargs if lower is None else {"dtype": torch.float32, **kwargs}
+            made = composites.softmax(func, name, args, kind)
+            if made is not None:
+                return made
         if lower is not None and name in LOWERED:
             args, kwargs = self.cast(args, lower), {key: self.cast(value, lower) for key, value in kwargs.items()}
         elif lower is not None and name in WIDENED:
