@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/answer/advice.h"
+#include "sim/answer/assumptions.h"
 #include "sim/answer/changes.h"
 #include "sim/answer/resource_sensitivity.h"
 #include "sim/answer/sensitivity.h"
@@ -16,6 +17,7 @@ Prediction full_prediction(const StepRun& run, const Beside& beside) {
   Prediction prediction = run.prediction();
   for (std::string& note : unread_changes(run)) prediction.notes.push_back(std::move(note));
   if (beside.advice) {
+    for (std::string& line : assumptions_of(run)) prediction.notes.push_back(std::move(line));
     prediction.advice = find_advice(run);
     if (run.trace().calls.size() > kMostCallsToTry)
       prediction.notes.push_back(
