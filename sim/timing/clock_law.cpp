@@ -16,6 +16,9 @@ constexpr double kCoreShareOfByte = 0.48;
 /// Of the idle power, what falls with clock and voltage: 117 W of an H200 at 1980 MHz (loads of falling duty,
 /// extrapolated), 81 W at 345 MHz.
 constexpr double kClockShareOfIdle = 0.34;
+/// Share of the limit that is left for work on boards whose idle power takes more: a limit below the idle power cannot
+/// be kept.
+constexpr double kLeastForWork = 0.05;
 /// Bytes that the energy of a product's operations includes.
 constexpr double kFlopsOfAByte = 500.0;
 
@@ -106,8 +109,14 @@ Settled settle(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds c
   if (!(above > 0.0)) return {time, top};
   const double low = std::min(gpu.clock.lowest, top).value();
   const double below = low > 0.0 ? beyond(low) : -gpu.power.limit.value();
-  const Hertz settled{below > 0.0 ? low : crossing(low, below, top.value(), above, beyond)};
-  return {time_at(time, clocked, own, settled), settled};
+  if (!(below > 0.0)) {
+    const Hertz settled{crossing(low, below, top.value(), above, beyond)};
+    return {time_at(time, clocked, own, settled), settled};
+  }
+  // The slowest SMs draw too much still: the memory has to wait as well, and SMs stop in between.
+  const Hertz lowest{low};
+  const Watts left = std::max(gpu.power.limit - idle_power(gpu, Hertz{0.0}), kLeastForWork * gpu.power.limit);
+  return {std::max(time_at(time, clocked, own, lowest), energy.at(gpu.clock.knee_voltage) / left), lowest};
 }
 
 namespace {
@@ -146,13 +155,12 @@ PowerLimit power_limit(const Gpu& gpu, Pipe pipe, DType type, double flops, doub
   const WorkEnergy energy = work_energy(gpu, pipe, type, flops, dram_bytes);
   const Pipe fastest = on_tensor_cores(pipe) ? Pipe::tensor_wgmma : pipe;
   const double rate = math_rate(fastest, type, gpu).multiply_adds * std::max(1.0, gpu.sm.rates.sparsity_factor);
-  const double lowest = std::min(gpu.clock.lowest, top_clock(gpu)).value();
-  const Watts budget = gpu.power.limit - idle_power(gpu, Hertz{lowest});
-  if (budget.value() <= 0.0 || rate <= 0.0 || lowest <= 0.0) return {};
-  // Either the limit is kept, by no less energy than that of the least voltage, or the clock is the lowest there is.
-  const Seconds kept = energy.at(gpu.clock.knee_voltage) / budget,
-                slowest{0.5 * flops / (rate * gpu.sm.count * lowest)};
-  const Seconds floor = std::min(kept, slowest);
+  const Hertz own = own_clock(gpu, fastest);
+  if (rate <= 0.0 || own.value() <= 0.0 || gpu.power.limit.value() <= 0.0) return {};
+  // A kernel that is nothing but multiply-adds at their peak: all others are longer and have more that goes with the
+  // clock.
+  const Seconds least{0.5 * flops / (rate * gpu.sm.count * own.value())};
+  const Seconds floor = settle(gpu, energy, least, least, own).time;
   return {floor, charged(gpu, floor)};
 }
 

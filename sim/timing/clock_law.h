@@ -11,7 +11,8 @@
 // The energies of a floating-point operation and of a byte do not depend on how fast or how many the units are. With f,
 // E rises and T falls, so P rises and there is one such f; it never lies below clock.lowest. A chip that is better in
 // anything has a T(f) and an E(f) that are nowhere larger, and so is nowhere slower: where the limit binds,
-// T = E(f)/(limit − idle(f)), and a lower f has the lower E. Tested by tests/timing/clock_law_test.cpp.
+// T = E(f)/(limit − idle(f)), and a lower f has the lower E. Traffic that draws too much at clock.lowest is slowed
+// until the limit is kept. Tested by tests/timing/clock_law_test.cpp.
 #pragma once
 
 #include <algorithm>
