@@ -7,11 +7,11 @@ namespace ridgeline::fit {
 
 Measurements load_measurements(const std::filesystem::path& root, const std::vector<std::string>& ops) {
   Measurements result{.index = MeasurementIndex(root / "measurements"), .machines = {}};
-  // Kernels of Ampere that an H200 does not have are fitted as serving libraries run them on an A100.
+  // Kernels that an H200 does not have are fitted as others timed them on other boards.
   const WantedOps wanted{.files =
                              [](const MeasuredFile& file) {
                                return (file.machine.hardware == "nvidia-h200-sxm-141gb" && file.kind == "kernels") ||
-                                      file.machine.name == kServingA100;
+                                      is_published_product(file);
                              },
                          .ops = ops};
   MeasuredOps measured = load_measured_ops(result.index, wanted);
@@ -21,9 +21,8 @@ Measurements load_measurements(const std::filesystem::path& root, const std::vec
     if (std::find(result.machines.begin(), result.machines.end(), file->machine.name) == result.machines.end())
       result.machines.push_back(file->machine.name);
   result.twins = measured.twins;
-  std::erase_if(measured.rows, [&](const MeasuredOp& row) {
-    return row.kernels.empty() && result.machines[static_cast<std::size_t>(row.machine)] != kServingA100;
-  });
+  std::erase_if(measured.rows,
+                [&](const MeasuredOp& row) { return row.kernels.empty() && !is_published_product(*row.file); });
   result.rows = std::move(measured.rows);
   return result;
 }

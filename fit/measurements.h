@@ -13,7 +13,11 @@ using Measurement = MeasuredOp;
 using ProfiledKernel = MeasuredKernel;
 
 /// Machine of the products that are timed as a whole, without their kernels' names.
-inline constexpr const char* kServingA100 = "serving-a100";
+/// Whether the rows of a file are products as others timed them, of which a fit may see a part: those of boards whose
+/// kernels were not profiled here.
+inline bool is_published_product(const MeasuredFile& file) {
+  return file.kind == "published-ops" && file.split != Split::held_out;
+}
 
 struct Measurements {
   MeasurementIndex index;             ///< what the rows point into

@@ -11,6 +11,7 @@
 
 #include "fit/kernel_name.h"
 #include "fit/law_problem.h"
+#include "fit/other_boards.h"
 #include "fit/split_count.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/lowering.h"
@@ -33,11 +34,13 @@ const std::vector<Place<GemmConstants>> kPlaces{
 
 const char* name_of_class(GemmClass kernel_class) {
   switch (kernel_class) {
+    case GemmClass::tcgen05_half: return "tcgen05_half";
     case GemmClass::wgmma_half: return "wgmma_half";
     case GemmClass::wgmma_tf32: return "wgmma_tf32";
     case GemmClass::wgmma_promoted: return "wgmma_promoted";
     case GemmClass::wgmma_row_scaled: return "wgmma_row_scaled";
     case GemmClass::mma_half: return "mma_half";
+    case GemmClass::mma_half_narrow: return "mma_half_narrow";
     case GemmClass::mma_half_staged: return "mma_half_staged";
     case GemmClass::mma_half_align4: return "mma_half_align4";
     case GemmClass::mma_half_align2: return "mma_half_align2";
@@ -160,6 +163,7 @@ struct Product {
   GemmMisses missed{};
   bool chosen = false;
   const Gpu* gpu = nullptr;
+  double between = 0;  ///< seconds that its time holds beside the kernels
 };
 
 /// Seconds with `constants` for one class.
@@ -171,9 +175,9 @@ class Predictor {
     const auto& work = std::get<GemmWork>(product.timed.launch.work);
     if (!product.chosen)
       return gemm_time(product.timed.launch, work, *product.gpu, product.timed.residency, constants_).time.value();
-    return select_gemm(work, *product.gpu, constants_, menu_of(*product.gpu, work),
-                       std::numeric_limits<double>::infinity(), product.missed)
-        .expected;
+    return product.between + select_gemm(work, *product.gpu, constants_, menu_of(*product.gpu, work),
+                                         std::numeric_limits<double>::infinity(), product.missed)
+                                 .expected;
   }
 
  private:
@@ -196,16 +200,16 @@ struct ClassProducts {
   std::vector<Product> products;
 };
 
-/// A launch by the choice: what ran beside it counts. `seconds`: of the kernels.
-void add_chosen(ClassProducts& to, const Measurement& row, double seconds, const TimedLaunch& timed, const Gpu& gpu,
-                int machine) {
-  Product product{.timed = timed, .chosen = true, .gpu = &gpu};
+/// A launch by the choice: what ran beside it counts.
+void add_chosen(ClassProducts& to, const Measurement& row, const TimedLaunch& timed, const Gpu& gpu, int machine,
+                Seconds between = Seconds{0}) {
+  Product product{.timed = timed, .chosen = true, .gpu = &gpu, .between = between.value()};
   product.missed = gemm_misses(timed.launch, timed.residency);
   const auto& work = std::get<GemmWork>(timed.launch.work);
   const GemmClass kernel_class = gemm_class_of(work, gpu);
   const GpuMenu menu = menu_on(gpu, tile_menu(kernel_class, gpu.architecture, work.batch > 1), kernel_class);
   if (!std::isfinite(select_gemm(work, gpu, gemm_constants(kernel_class), menu).expected)) return;
-  to.cases.push_back({seconds, machine, row.held_out, row.shape, row.row});
+  to.cases.push_back({row.time.value(), machine, row.held_out, row.shape, row.row});
   to.products.push_back(std::move(product));
 }
 
@@ -221,7 +225,18 @@ void add_scaled(std::map<std::string, ClassProducts>& collected, const MeasuredF
     });
     if (product == lowered.launches.end()) continue;
     const GemmClass kernel_class = gemm_class_of(std::get<GemmWork>(product->work), gpu);
-    add_chosen(collected[name_of_class(kernel_class)], row, row.time.value(), {*product, {}}, gpu, 0);
+    add_chosen(collected[name_of_class(kernel_class)], row, {*product, {}}, gpu, 0);
+  }
+}
+
+/// Whether a class is fitted on a file's rows: kernels that an H200 does not run on what others timed on other boards
+/// (an A100's as serving libraries run them), all others on what was profiled on an H200.
+bool is_fitted_on(GemmClass kernel_class, const MeasuredFile& file) {
+  switch (kernel_class) {
+    case GemmClass::mma_half: return file.machine.name == "serving-a100";
+    case GemmClass::mma_half_narrow:
+    case GemmClass::tcgen05_half: return is_published_product(file);
+    default: return !is_published_product(file);
   }
 }
 
@@ -229,15 +244,15 @@ void add_scaled(std::map<std::string, ClassProducts>& collected, const MeasuredF
 
 std::vector<Problem> product_problems(const Measurements& measurements, const Laboratory& laboratory) {
   const Products products(measurements, laboratory);
-  static const Gpu a100 = load_gpu("nvidia-a100-sxm4-80gb");
-  const Lowering on_a100(a100, laboratory.software);
   std::map<std::string, ClassProducts> collected;
   for (const Measurement& row : measurements.rows) {
     if (!std::holds_alternative<Matmul>(row.kernel.op)) continue;
-    const bool serving = measurements.machines[static_cast<std::size_t>(row.machine)] == kServingA100;
-    const Gpu& gpu = serving ? a100 : laboratory.gpu;
+    const OtherBoard* board =
+        is_published_product(*row.file) ? &other_board(row.file->machine.hardware, laboratory.software) : nullptr;
+    const Gpu& gpu = board != nullptr ? board->gpu : laboratory.gpu;
     const ProfiledKernel* ran = nullptr;
-    std::vector<KernelLaunch> launches = serving ? on_a100.lower(row.kernel.op).launches : products.launches(row, ran);
+    std::vector<KernelLaunch> launches =
+        board != nullptr ? board->lowering.lower(row.kernel.op).launches : products.launches(row, ran);
     const auto product = std::find_if(launches.begin(), launches.end(), [](const KernelLaunch& one) {
       return std::holds_alternative<GemmWork>(one.work);
     });
@@ -249,12 +264,11 @@ std::vector<Problem> product_problems(const Measurements& measurements, const La
                                           : residency[static_cast<std::size_t>(product - launches.begin())]};
     const auto& work = std::get<GemmWork>(product->work);
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    if (!serving && kernel_class == GemmClass::mma_half) continue;  // a name that was cut off
+    if (!is_fitted_on(kernel_class, *row.file)) continue;  // or a name that was cut off
     ClassProducts& to = collected[name_of_class(kernel_class)];
     // Its own hardware file describes it.
-    const Seconds between = between_kernels(row, launches.size(), gpu);
-    add_chosen(to, row, std::max(0.5 * row.time, row.time - between).value(), timed, gpu, serving ? 0 : row.machine);
-    if (serving) continue;
+    add_chosen(to, row, timed, gpu, board != nullptr ? 0 : row.machine, between_kernels(row, launches.size(), gpu));
+    if (board != nullptr) continue;
     to.cases.push_back({ran->seconds, row.machine, row.held_out, row.shape, row.row});
     to.products.push_back({.timed = timed, .gpu = &gpu});
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "fit/kernel_name.h"
+#include "fit/other_boards.h"
 #include "sim/kernels/products/few_vectors.h"
 #include "sim/kernels/products/gemm_selection.h"
 #include "sim/kernels/products/scaled_product.h"
@@ -109,12 +110,38 @@ bool is_grid_of(const KernelLaunch& launch, const ProfiledKernel& kernel) {
                                      : blocks == launch.blocks();
 }
 
+/// A product of a vector as others timed it on a board whose libraries run it by vectors: one launch, the fastest.
+void add_published_vector(const Measurement& row, const Matmul& op, const Software& software, Collected& collected) {
+  const OtherBoard& board = other_board(row.file->machine.hardware, software);
+  if (!is_vector_product(op, board.gpu)) return;
+  const auto [reads, writes] = operands_of(op);
+  TimedLaunch timed;
+  timed.gpu = &board.gpu;
+  const std::vector<ProductWay> ways = vector_product_ways(op, reads, writes);
+  for (const ProductWay& way : ways) {
+    if (way.size() != 1 || static_cast<K>(product_work(way.front())->kernel_class) != K::vector_rows_half) return;
+    if (&way != &ways.front()) timed.others.push_back(way.front());
+  }
+  timed.launch = ways.front().front();
+  const auto residency = repeated_residency(ways.front(), rotating_operands(row.kernel.op), row.kernel.input_sets,
+                                            board.gpu.l2, partly_used_bytes(row.kernel.op), row.kernel.shared_operand);
+  if (!residency.empty()) timed.residency = residency.front();
+  const Seconds between = between_kernels(row, 1, board.gpu);
+  auto& [cases, launches] = collected["vector_rows_half"];
+  cases.push_back({(row.time - between).value(), 0, row.held_out, row.shape, row.row});
+  launches.push_back(std::move(timed));
+}
+
 }  // namespace
 
 void add_small_products(const Measurements& measurements, const Laboratory& laboratory, Collected& collected) {
   for (const Measurement& row : measurements.rows) {
     const auto* op = std::get_if<Matmul>(&row.kernel.op);
     if (op == nullptr || op->scaling != Scaling::none) continue;
+    if (is_published_product(*row.file)) {
+      add_published_vector(row, *op, laboratory.software, collected);
+      continue;
+    }
     for (const ProfiledKernel& kernel : row.kernels) {
       if (!kernel.has_geometry && kernel.grid[0] == 0) continue;
       const bool sums = has(kernel.name, "reduce_1Block");

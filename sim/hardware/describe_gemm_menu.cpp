@@ -9,16 +9,18 @@ constexpr std::array<std::pair<std::string_view, bool>, 2> kMenuWays{{{"extend",
 constexpr std::size_t kMostTiles = 64;
 
 bool is_persistent(GemmClass kernels) {
-  return kernels == GemmClass::wgmma_half || kernels == GemmClass::wgmma_tf32 || kernels == GemmClass::wgmma_promoted ||
-         kernels == GemmClass::wgmma_row_scaled;
+  return kernels == GemmClass::tcgen05_half || kernels == GemmClass::wgmma_half || kernels == GemmClass::wgmma_tf32 ||
+         kernels == GemmClass::wgmma_promoted || kernels == GemmClass::wgmma_row_scaled;
 }
 
 int element_bytes(GemmClass kernels) {
   switch (kernels) {
+    case GemmClass::tcgen05_half:
     case GemmClass::wgmma_half:
     case GemmClass::wgmma_promoted:
     case GemmClass::wgmma_row_scaled:
     case GemmClass::mma_half:
+    case GemmClass::mma_half_narrow:
     case GemmClass::mma_half_staged:
     case GemmClass::mma_half_align4:
     case GemmClass::mma_half_align2: return 2;
@@ -44,6 +46,8 @@ GemmTileEntry read_tile(const config::Value& value, const SmSpec& sm) {
   const bool persistent = is_persistent(entry.kernels);
   if (persistent && !(sm.warpgroup_mma && sm.tensor_memory_accelerator))
     tile["kernels"].fail("this chip has no wgmma or no TMA (sm.warpgroup_mma, sm.tensor_memory_accelerator)");
+  if (entry.kernels == GemmClass::tcgen05_half && !sm.tensor_memory)
+    tile["kernels"].fail("this chip has no tcgen05 (sm.tensor_memory)");
   entry.m = multiple_of_eight(tile["m"], 1024);
   entry.n = multiple_of_eight(tile["n"], 1024);
   if (persistent && entry.m % 64 != 0 && entry.n % 64 != 0)

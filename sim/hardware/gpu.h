@@ -43,6 +43,7 @@ struct SmSpec {
   bool async_copy = false;                 ///< cp.async (Ampere on)
   bool tensor_memory_accelerator = false;  ///< TMA (Hopper on)
   bool warpgroup_mma = false;              ///< wgmma (Hopper)
+  bool tensor_memory = false;              ///< tcgen05: sums in a memory of their own, pairs of SMs (Blackwell 10.x)
   bool operator==(const SmSpec&) const = default;
 };
 

@@ -52,7 +52,7 @@ std::string_view kernels_of_another(Architecture architecture) {
   if (architecture == Architecture::ada)
     return "kernels are assumed: those of compute capability 8.6, with Ada's limits";
   if (architecture == Architecture::blackwell)
-    return "kernels are assumed: those of Hopper (wgmma, TMA); tcgen05 and tensor memory are not known to the laws";
+    return "16-bit products are fitted on published times; other kernels are assumed: those of Hopper (wgmma, TMA)";
   return "";
 }
 

@@ -248,6 +248,7 @@ void add_sm(std::vector<HardwareKey>& k) {
   k.push_back(row<kSm, &SmSpec::async_copy>("sm.async_copy", kAnything, Better::neither, choice | product, "Copies to shared memory without registers (cp.async)"));
   k.push_back(row<kSm, &SmSpec::tensor_memory_accelerator>("sm.tensor_memory_accelerator", kAnything, Better::neither, one(choice), "A unit that copies tiles (TMA)"));
   k.push_back(row<kSm, &SmSpec::warpgroup_mma>("sm.warpgroup_mma", kAnything, Better::neither, choice | product, "Tensor-core instructions of four warps (wgmma)"));
+  k.push_back(optional(row<kSm, &SmSpec::tensor_memory>("sm.tensor_memory", kAnything, Better::neither, choice | product, "Tensor-core instructions that keep sums in a memory of their own and that a pair of SMs can share (tcgen05); false where not given")));
 }
 
 void add_clock_and_power(std::vector<HardwareKey>& k) {

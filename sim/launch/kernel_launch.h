@@ -66,7 +66,7 @@ struct Gathering {
 /// A tiled matrix product (also implicit-GEMM convolutions).
 struct GemmWork {
   enum class Family : std::uint8_t {
-    wgmma,     ///< Hopper: TMA, wgmma, persistent
+    wgmma,     ///< Hopper and later: TMA, wgmma or tcgen05, persistent
     mma_sync,  ///< cp.async (Ampere) or register-staged (Volta, Turing, misaligned) tensor-core kernels
     simt       ///< fp32 on the CUDA cores
   };
@@ -91,6 +91,8 @@ struct GemmWork {
   /// in the time of one (Hopper: twice the peak).
   Scaling scaling = Scaling::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
+  bool tensor_memory = false;   ///< of the first family: tcgen05, whose sums are in tensor memory
+  bool paired = false;          ///< a pair of SMs shares an operand's panel, each holding half of it (tcgen05)
   double product_time = 1.0;    ///< of a product, in that of the kernels that the law was fitted on
 };
 

@@ -177,7 +177,7 @@ TEST(StatedSmallTiles, tiles_splits_passes_and_padding_are_what_the_page_says) {
     });
     std::set<std::int64_t> splits{1};
     if (s.splits)
-      for (const std::int64_t z : {8, 16, 32})
+      for (const std::int64_t z : {8, 16, 32, 64, 128, 264})
         if (op.k >= 64 * z) splits.insert(z);
     if (s.summed)
       for (const std::int64_t z : {2, 4, 8, 16, 32, 64, 128})

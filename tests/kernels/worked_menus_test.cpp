@@ -33,7 +33,12 @@ std::string menu_text(GemmClass kernels, Architecture architecture, bool batched
 // Of a table for the generations before Hopper every shape is there turned round too. Stages of both panels are in
 // shared memory, (256 + 128) x 32 x 3 values of two bytes; TMA kernels have as many as 215,000 bytes hold, up to 16 of
 // 16 bits and 8 of tf32, and 4,096 bytes besides.
+// Of a pair's kernel an SM holds half of the panel of 256: (128 + 128) x 64 x 2 bytes a stage.
 constexpr std::string_view
+    kTcgen05Half =
+        "55: 128x256x64x6 256 threads 168 registers 200704 bytes runs 7777 wgmma 128x256 | "
+        "256x128x64x6 256 threads 168 registers 200704 bytes runs 7777 wgmma 128x256 | "
+        "8x64x64x16 256 threads 168 registers 151552 bytes runs 7777 wgmma 64x8",
     kWgmmaHalf =
         "50: 256x160x64x4 384 threads 168 registers 217088 bytes runs 7707 wgmma 256x160 | "
         "160x256x64x4 384 threads 168 registers 217088 bytes runs 7707 wgmma 256x160 | "
@@ -111,11 +116,13 @@ TEST(WorkedMenus, every_class_holds_the_kernels_of_its_generation) {
   using enum Architecture;
   using enum GemmClass;
   for (const Architecture each : {volta, turing, ampere, ada, hopper, blackwell}) {
+    EXPECT_EQ(menu_text(tcgen05_half, each), kTcgen05Half);
     EXPECT_EQ(menu_text(wgmma_half, each), kWgmmaHalf);
     EXPECT_EQ(menu_text(wgmma_tf32, each), kWgmmaTf32);
     EXPECT_EQ(menu_text(wgmma_promoted, each), kPromoted);
     EXPECT_EQ(menu_text(wgmma_row_scaled, each), kRowScaled);
     EXPECT_EQ(menu_text(mma_half, each), kHalf);
+    EXPECT_EQ(menu_text(mma_half_narrow, each), kHalf);
     EXPECT_EQ(menu_text(mma_half_staged, each), kStaged);
     const bool newer = each == hopper || each == blackwell, older = each == volta || each == turing;
     EXPECT_EQ(menu_text(mma_half_align4, each), newer ? kHopperAlign4 : older ? kStaged : kAlign4);
@@ -161,8 +168,8 @@ TEST(WorkedMenus, products_are_split_where_they_are_long_and_fill_no_more_than_t
   const GemmWork wgmma = split_problem(Family::wgmma, 100, 300, 800),
                  mma = split_problem(Family::mma_sync, 300, 100, 200),
                  cores = split_problem(Family::simt, 100, 300, 200);
-  EXPECT_EQ(longest(wgmma, false), std::pair(std::size_t{11}, 12));
-  EXPECT_EQ(longest(mma, false), std::pair(std::size_t{25}, 64));
+  EXPECT_EQ(longest(wgmma, false), std::pair(std::size_t{22}, 132));
+  EXPECT_EQ(longest(mma, false), std::pair(std::size_t{36}, 396));
   EXPECT_EQ(longest(mma, true), std::pair(std::size_t{8}, 9));
   const auto shorter = [](GemmWork problem) {
     problem.k -= 1;

@@ -57,7 +57,7 @@ TEST(WorkedVectorProducts, sums_along_k_have_lanes_side_by_side) {
 gemv_rows [vector_rows] contraction fp32 cores: 16 x 64, 72 registers shared 1024
   elements 16533 padded 500 passes 6.8; flops 33000 #0:5000 #1:700 -> #2:90)");
   EXPECT_EQ(ways_text(column_of(DType::fp16, 500, 40, true, 3)), R"(
-gemv_rows [vector_rows] contraction fp16 cores: 8,3 x 128, 56 registers shared 1024
+gemv_rows [vector_rows_half] contraction fp16 cores: 8,3 x 128, 56 registers shared 1024
   elements 60120 padded 1500 passes 3; flops 120000 #0:5000 #1:700 -> #2:90)");
 }
 

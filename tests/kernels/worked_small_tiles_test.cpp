@@ -102,7 +102,7 @@ TEST(WorkedSmallTiles, sixteen_bits_are_split_where_k_is_long) {
   EXPECT_EQ(splits(product_in(DType::fp16, {51, 51, 511})), "1 1 ");
   EXPECT_EQ(splits(product_in(DType::fp16, {51, 51, 513})), "1 8 1 8 ");
   EXPECT_EQ(splits(product_in(DType::fp16, {51, 51, 1025})), "1 8 16 1 8 16 ");
-  EXPECT_EQ(splits(product_in(DType::fp16, {51, 51, 9001})), "1 8 16 32 1 8 16 32 ");
+  EXPECT_EQ(splits(product_in(DType::fp16, {51, 51, 9001})), "1 8 16 32 64 128 1 8 16 32 64 128 ");
   EXPECT_EQ(splits(product_in(DType::fp16, {301, 301, 603})), "1 8 1 8 ");
   EXPECT_EQ(splits(product_in(DType::fp16, {301, 301, 601})), "1 1 ");
   EXPECT_EQ(splits(product_in(DType::fp16, {51, 51, 1025}, Layout::nt, false, 2)), "1 1 ");

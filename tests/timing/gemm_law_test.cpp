@@ -166,5 +166,41 @@ TEST(GemmLaw, resident_operands_do_not_cost_dram_time) {
   EXPECT_DOUBLE_EQ(warm.dram_read_bytes, 0.0);
 }
 
+TEST(GemmLaw, a_pair_of_sms_reads_half_of_the_shared_panel) {
+  GemmWork work{.family = GemmWork::Family::wgmma, .tile_m = 128, .tile_n = 256, .tile_k = 64, .stages = 4};
+  EXPECT_EQ(tile_of(work).mma_rows, 64);
+  EXPECT_EQ(reads_of_n(tile_of(work)), 2.0) << "128 rows in pieces of 64, each with the panel of 256";
+  work.tensor_memory = true;
+  const GemmTile alone = tile_of(work);
+  EXPECT_EQ(alone.mma_rows, 128);
+  EXPECT_EQ(alone.wgmma_m, 128);
+  EXPECT_EQ(reads_of_n(alone), 1.0);
+  work.paired = true;
+  EXPECT_EQ(reads_of_n(tile_of(work)), 0.5);
+  work.tile_m = 64, work.tile_n = 8;
+  EXPECT_EQ(tile_of(work).mma_rows, 64) << "at half the rate of the instruction";
+}
+
+TEST(GemmLaw, large_products_of_blackwell_are_not_bound_by_shared_memory) {
+  const Gpu gpu = load_gpu("nvidia-b200");
+  const GemmConstants& constants = gemm_constants(GemmClass::tcgen05_half);
+  GemmWork work{.family = GemmWork::Family::wgmma,
+                .type = DType::bf16,
+                .m = 8192,
+                .n = 8192,
+                .k = 8192,
+                .layout = static_cast<int>(Layout::nt),
+                .tile_m = 128,
+                .tile_n = 256,
+                .tile_k = 64,
+                .stages = 6,
+                .tensor_memory = true,
+                .paired = true};
+  const GemmTime pair = GemmLaw(work, gpu, constants).time(tile_of(work), 1);
+  EXPECT_LT(pair.shared, 0.6 * pair.math);
+  work.paired = false;
+  EXPECT_GT(GemmLaw(work, gpu, constants).time(tile_of(work), 1).shared, 1.3 * pair.shared);
+}
+
 }  // namespace
 }  // namespace ridgeline

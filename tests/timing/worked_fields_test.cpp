@@ -176,6 +176,17 @@ TEST(WorkedFields, every_product_has_the_row_of_its_class) {
   EXPECT_EQ(row(Family::mma_sync, DType::fp16, 2, gpu), GemmClass::mma_half_align2);
   EXPECT_EQ(row(Family::mma_sync, DType::tf32, 16, older), GemmClass::mma_tf32);
   EXPECT_EQ(row(Family::mma_sync, DType::tf32, 8, gpu), GemmClass::mma_tf32_align4);
+  Gpu narrow = gpu;
+  narrow.compute_major = 8;
+  for (const int minor : {6, 9}) {
+    narrow.compute_minor = minor;
+    EXPECT_EQ(row(Family::mma_sync, DType::fp16, 16, narrow), GemmClass::mma_half_narrow);
+    EXPECT_EQ(row(Family::mma_sync, DType::fp16, 8, narrow), GemmClass::mma_half_align4);
+  }
+  EXPECT_EQ(gemm_class_of({.family = Family::wgmma, .type = DType::fp16, .tensor_memory = true}, gpu),
+            GemmClass::tcgen05_half);
+  EXPECT_EQ(gemm_class_of({.family = Family::wgmma, .type = DType::tf32, .tensor_memory = true}, gpu),
+            GemmClass::wgmma_tf32);
   using Role = Gathering::Role;
   const auto convolution = [](Family family, DType type, Role role) {
     GemmWork work{.family = family, .type = type};

@@ -13,9 +13,12 @@
 namespace ridgeline {
 
 /// Numbers of splits that are tried: of persistent kernels, for a second kernel, in place.
-inline constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-inline constexpr std::array kSummedSplits{2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
-                                          15, 16, 18, 20, 22, 24, 28, 32, 40, 48, 56, 64};
+/// Few tiles of a long sum are split until their blocks fill the SMs: 132, 264 and 396 blocks of one tile on an H200.
+inline constexpr std::array kPersistentSplits{2,  3,  4,  5,  6,  7,  8,  9,  10, 11,  12,
+                                              14, 16, 20, 24, 32, 44, 56, 66, 88, 110, 132};
+inline constexpr std::array kSummedSplits{2,  3,  4,  5,  6,   7,   8,   9,   10,  11,  12,  13,
+                                          14, 15, 16, 18, 20,  22,  24,  28,  32,  40,  48,  56,
+                                          64, 72, 84, 96, 112, 132, 160, 192, 224, 264, 320, 396};
 inline constexpr std::array kInPlaceSplits{2, 3, 4, 5, 6, 7, 8, 9};
 
 /// One of a menu's kernels on the problem.

@@ -21,6 +21,9 @@ std::string kernel_name(const GemmWork& work, const Gpu& gpu, std::string_view k
       if (work.scaling != Scaling::none)
         return fmt::format(FMT_COMPILE("nvjet_sm90_fp8_{}x{}_{}x{}{}_{}"), work.tile_n, work.tile_m, 2 * work.tile_k,
                            work.stages, work.scaling == Scaling::rows_fast ? "_ovscale" : "", layout);
+      if (work.tensor_memory)
+        return fmt::format(FMT_COMPILE("nvjet_sm100_{}_{}x{}_{}x{}{}{}_{}"), name_of(work.type), work.tile_n,
+                           work.tile_m, work.tile_k, work.stages, work.paired ? "_2cta" : "", split, layout);
       return fmt::format(FMT_COMPILE("{}_sm90_{}_{}x{}_{}x{}{}_{}"),
                          is_half(work.type) && kind == "gemm" ? "nvjet" : kind, name_of(work.type), work.tile_n,
                          work.tile_m, work.tile_k, work.stages, split, layout);
@@ -60,6 +63,7 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   work.split_k = selection.splits;
   work.stream_k = selection.tile.stream_k;
   work.first_stages = selection.tile.first_stages;
+  work.paired = selection.tile.paired;
 
   const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m),
                n = static_cast<double>(work.n), k = static_cast<double>(work.k);

@@ -200,9 +200,11 @@ std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu,
       continue;
     }
     if (!is_taken(tile, problem) || !suits(tile, kind, problem.k)) continue;
-    for (const int splits : {1, 2, 4, 8, 16, 32, 64, 128}) {
+    // Of one tile as many as fill an H200's SMs twice (264 blocks).
+    for (const int splits : {1, 2, 4, 8, 16, 32, 64, 128, 264}) {
       if (!may_split(problem, kind, splits)) break;
-      if (!kind.always_summed && (splits == 2 || splits == 4 || splits > 32)) continue;
+      if (!kind.always_summed && (splits == 2 || splits == 4)) continue;
+      if (kind.always_summed && splits > 128) continue;
       add(tile, splits);
     }
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/kernels/products/blackwell_menu.h"
 #include "sim/kernels/products/gemm_candidates.h"
 #include "sim/kernels/products/hopper_menus.h"
 #include "sim/occupancy/occupancy.h"
@@ -24,7 +25,8 @@ TileChoice with_logarithms(TileChoice choice) {
 
 TileChoice choice_of(const GemmTileEntry& given) {
   GemmWork work{.tile_m = given.m, .tile_n = given.n, .tile_k = given.k, .stages = given.stages};
-  if (given.kernels == GemmClass::wgmma_half || given.kernels == GemmClass::wgmma_tf32 ||
+  work.tensor_memory = given.kernels == GemmClass::tcgen05_half;
+  if (work.tensor_memory || given.kernels == GemmClass::wgmma_half || given.kernels == GemmClass::wgmma_tf32 ||
       given.kernels == GemmClass::wgmma_promoted || given.kernels == GemmClass::wgmma_row_scaled)
     work.family = GemmWork::Family::wgmma;
   return with_logarithms({.tile = tile_of(work),
@@ -70,6 +72,32 @@ TileChoice persistent_choice(int m, int n, int k, int element, int most_stages, 
                           .registers = 168,
                           .shared_bytes = (m + n) * k * element * stages + 4096,
                           .runs = runs});
+}
+
+/// Tiles of one SM, and of a pair that computes twice as many rows: each SM has half of the other operand's panel, so
+/// that as much again has room for stages.
+Menu tcgen05_half_menu() {
+  Menu menu;
+  for (const blackwell::Tile& given : blackwell::kTcgen05Half) {
+    for (const bool turned : {false, true}) {
+      if (turned && given.rows == given.columns) continue;
+      const int m = turned ? given.columns : given.rows, n = turned ? given.rows : given.columns;
+      const int panel = (given.rows + given.columns / (given.paired ? 2 : 1)) * blackwell::kDepth * 2;
+      const int stages = std::min(blackwell::kMostStages, blackwell::kSharedForStages / panel);
+      const GemmWork work{.family = GemmWork::Family::wgmma,
+                          .tile_m = m,
+                          .tile_n = n,
+                          .tile_k = blackwell::kDepth,
+                          .stages = stages,
+                          .tensor_memory = true,
+                          .paired = given.paired};
+      menu.push_back(with_logarithms({.tile = tile_of(work),
+                                      .threads = blackwell::kThreads,
+                                      .registers = 168,
+                                      .shared_bytes = panel * stages + 4096}));
+    }
+  }
+  return menu;
 }
 
 /// Operands that are not contiguous along k are loaded in pieces of 32 of their rows: so in every profiled
@@ -157,7 +185,7 @@ const std::initializer_list<MenuKernel> kSimtTwoBuffers{{128, 128, 8, 2, 256, 12
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched) {
-  static const Menu wgmma_half = wgmma_half_menu(), wgmma_tf32 = wgmma_tf32_menu(),
+  static const Menu tcgen05_half = tcgen05_half_menu(), wgmma_half = wgmma_half_menu(), wgmma_tf32 = wgmma_tf32_menu(),
                     wgmma_promoted = wgmma_promoted_menu(), wgmma_row_scaled = wgmma_row_scaled_menu();
   static const Menu hopper_align4 = as_profiled(hopper::kHalfAlign4, 2),
                     hopper_align2 = as_profiled(hopper::kHalfAlign2, 2), hopper_tf32 = as_profiled(hopper::kTf32, 4),
@@ -170,11 +198,13 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
   const bool hopper = architecture == Architecture::hopper || architecture == Architecture::blackwell;
   const bool before_ampere = architecture == Architecture::volta || architecture == Architecture::turing;
   switch (kernel_class) {
+    case GemmClass::tcgen05_half: return tcgen05_half;
     case GemmClass::wgmma_half: return wgmma_half;
     case GemmClass::wgmma_tf32: return wgmma_tf32;
     case GemmClass::wgmma_promoted: return wgmma_promoted;
     case GemmClass::wgmma_row_scaled: return wgmma_row_scaled;
-    case GemmClass::mma_half: return ampere_half;
+    case GemmClass::mma_half:
+    case GemmClass::mma_half_narrow: return ampere_half;
     case GemmClass::mma_half_staged: return volta_half;
     case GemmClass::mma_half_align4: return hopper ? hopper_align4 : before_ampere ? volta_half : align4;
     case GemmClass::mma_half_align2: return hopper ? hopper_align2 : align2;
@@ -264,7 +294,9 @@ bool fit(TileChoice& choice, const ChipShape& chip, GemmClass kernel_class) {
   choice.tile.blocks_per_sm = choice.tile.wgmma_m > 0 ? 1 : std::max(1, built);
   if (resident(choice.shared_bytes) > 0) return true;
 
-  const double stage = static_cast<double>((choice.tile.m + choice.tile.n) * choice.tile.k * element);
+  // Of a pair of SMs each holds half of the panel that both read.
+  const double not_held = choice.tile.paired ? 0.5 * choice.tile.wgmma_n : 0.0,
+               stage = (choice.tile.m + choice.tile.n - not_held) * static_cast<double>(choice.tile.k * element);
   const double besides = choice.shared_bytes - choice.tile.stages * stage,
                room = std::min(sm.shared_per_block.value(), sm.shared_per_sm.value() -
                                                                 sm.shared_reserved_per_block.value() -
@@ -326,7 +358,7 @@ GpuMenu menu_of_class(const ChipShape& chip, GemmClass kernel_class, bool batche
   std::vector<TileChoice> entries;
   if (!chip.gemm.concerns(kernel_class) || !chip.gemm.replace) entries.assign(known.begin(), known.end());
   for (const GemmTileEntry& given : chip.gemm.tiles)
-    if (given.kernels == kernel_class) entries.push_back(choice_of(given));
+    if (is_entry_of(given.kernels, kernel_class)) entries.push_back(choice_of(given));
   GpuMenu menu = menu_on(chip, entries, kernel_class);
   menu.changed = chip.gemm.concerns(kernel_class);
   return menu;

@@ -115,8 +115,13 @@ KernelLaunch product_launch(const Problem& p, const Matmul& op, const Shape& sha
     work.iterations = column_passes(k / static_cast<double>(splits * shape.along), shape);
     work.tail_steps = shape.registers < kFewRegisters ? 0.0 : std::log2(shape.along);
   }
+  // 16-bit rows of whole vectors, which Hopper's tiled kernels take, load and convert eight values at a time elsewhere.
+  constexpr std::int64_t kVectorBytes = 16;
+  const bool whole_vectors = p.element == 2 && p.k * p.element % kVectorBytes == 0;
   KernelLaunch launch = memory_bound_launch(
-      p.along_k ? MemoryBoundKernel::vector_rows : MemoryBoundKernel::vector_columns,
+      !p.along_k      ? MemoryBoundKernel::vector_columns
+      : whole_vectors ? MemoryBoundKernel::vector_rows_half
+                      : MemoryBoundKernel::vector_rows,
       p.along_k ? "gemv_rows" : "gemv_columns", TimeClass::tensor_contraction, op.type,
       {ceil_div(p.outputs, shape.across), p.batch * splits, shape.across * shape.along, shape.registers, 1024}, work);
   launch.flops = 2.0 * batch * k * outputs;

@@ -112,6 +112,7 @@ constexpr std::array kTable{
     row(MemoryBoundKernel::max_pool_backward, "max_pool_backward", memory_bound_table::max_pool_backward),
     row(MemoryBoundKernel::upsample, "upsample", memory_bound_table::upsample),
     row(MemoryBoundKernel::vector_rows, "vector_rows", memory_bound_table::vector_rows),
+    row(MemoryBoundKernel::vector_rows_half, "vector_rows_half", memory_bound_table::vector_rows_half),
     row(MemoryBoundKernel::vector_columns, "vector_columns", memory_bound_table::vector_columns),
     row(MemoryBoundKernel::vector_dots, "vector_dots", memory_bound_table::vector_dots),
     row(MemoryBoundKernel::vector_sums, "vector_sums", memory_bound_table::vector_sums),

@@ -105,6 +105,7 @@ enum class MemoryBoundKernel : std::uint8_t {
   upsample,
   // a matrix times a vector: dot products of rows, columns side by side, few long sums and what adds up their pieces
   vector_rows,
+  vector_rows_half,  ///< 16-bit rows of whole vectors
   vector_columns,
   vector_dots,
   vector_sums,

@@ -18,7 +18,7 @@ void GemmTileShapes::push_back(const GemmTile& tile) {
   note(m_, tile.m);
   note(n_, tile.n);
   note(k_, tile.k);
-  note(panels_, tile.k * static_cast<double>(tile.wgmma_m + (tile.wgmma_m + 63) / 64 * tile.wgmma_n));
+  note(panels_, tile.k * (tile.wgmma_m + reads_of_n(tile) * tile.wgmma_n));
   note(depth_, 1.0 / (tile.ahead == 0.0 ? std::max(1, tile.stages - 1) : std::max(1.0, tile.ahead)));
   note(stages_, tile.first_stages);
   note(blocks_, persistent ? 1 : tile.blocks_per_sm);

@@ -78,10 +78,14 @@ GemmTile tile_of(const GemmWork& work) {
                 .stages = work.stages,
                 .first_stages = work.first_stages > 0 ? work.first_stages : work.stages,
                 .blocks_per_sm = work.blocks_per_sm,
+                .paired = work.paired,
                 .stream_k = work.stream_k};
   if (work.family == GemmWork::Family::wgmma) {
-    const auto reads = [](int along_m, int along_n) { return along_m + (along_m + 63) / 64 * along_n; };
-    const bool n_first = tile.n % 64 == 0 && (tile.m % 64 != 0 || reads(tile.n, tile.m) < reads(tile.m, tile.n));
+    constexpr int kWgmmaRows = 64, kTcgen05Rows = 128;
+    const bool whole = work.tensor_memory && (tile.m % kTcgen05Rows == 0 || tile.n % kTcgen05Rows == 0);
+    const int rows = tile.mma_rows = whole ? kTcgen05Rows : kWgmmaRows;
+    const auto reads = [rows](int along_m, int along_n) { return along_m + (along_m + rows - 1) / rows * along_n; };
+    const bool n_first = tile.n % rows == 0 && (tile.m % rows != 0 || reads(tile.n, tile.m) < reads(tile.m, tile.n));
     tile.wgmma_m = n_first ? tile.n : tile.m;
     tile.wgmma_n = n_first ? tile.m : tile.n;
   }
@@ -176,8 +180,13 @@ GemmLaw::Clusters GemmLaw::clusters(const GemmTile& tile, int splits, double cou
       best.fewest_rounds = drawn;
     return drawn;
   };
-  best.pair_along_m = consider(2, 1, false);
-  best.pair_along_n = consider(1, 2, false);
+  if (tile.paired) {  // along the rows of its instructions
+    const Drawn pair = tile.wgmma_m == tile.m ? consider(2, 1, false) : consider(1, 2, false);
+    best = {pair, pair, pair};
+  } else {
+    best.pair_along_m = consider(2, 1, false);
+    best.pair_along_n = consider(1, 2, false);
+  }
   if (count > clusterable_) return best;
   consider(2, 2, true);
   consider(4, 1, true);
@@ -194,7 +203,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   const double math = area * tile.k * per_rate_;
   const bool turned = tile.wgmma_m != tile.m;
   const double operand_reads = (turned ? b_stored_ : a_stored_) * tile.wgmma_m +
-                               (turned ? a_stored_ : b_stored_) * ((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
+                               (turned ? a_stored_ : b_stored_) * (reads_of_n(tile) * tile.wgmma_n);
   const double shared = tile.k * element_ * operand_reads * per_shared_;
   const double in_flight = ahead(tile, splits, steps);
   const double latency = (c_.latency_cycles + stage_latency(tile)) / in_flight;

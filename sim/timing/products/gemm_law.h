@@ -37,6 +37,8 @@ struct GemmTile {
   int first_stages = 2;  ///< of them where shared memory holds all that the kernel was built with
   int blocks_per_sm = 1;
   int wgmma_m = 0, wgmma_n = 0;
+  int mma_rows = 64;    ///< of them, what one instruction takes: 64 with wgmma, 128 with tcgen05
+  bool paired = false;  ///< tcgen05: a pair of SMs works on twice the rows, each holding half of the other panel
   bool stream_k = false;
   double spilled = 0;  ///< bytes of sums that find no registers: stored and loaded again in every k-step
   /// k-steps on their way while one is worked on, where shared memory does not hold all stages that the kernel was
@@ -45,6 +47,12 @@ struct GemmTile {
   double ahead = 0;
 };
 GemmTile tile_of(const GemmWork& work);
+
+/// How often instructions read the panel of `wgmma_n` from an SM's shared memory: once for each of its rows' pieces,
+/// half of it where a pair of SMs has the other half.
+inline double reads_of_n(const GemmTile& tile) {
+  return (tile.paired ? 0.5 : 1.0) * ((tile.wgmma_m + tile.mma_rows - 1) / tile.mma_rows);
+}
 
 /// Share of a dense operand's bytes that is stored of one: 9/16 where it is 2:4 sparse.
 double stored_share(bool sparse);
