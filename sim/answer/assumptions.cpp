@@ -10,6 +10,7 @@
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hardware/software_choice.h"
+#include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -57,7 +58,7 @@ std::vector<Alternative> alternatives(const Scenario& s) {
 
 std::optional<std::string> line_of(const Alternative& alternative, const StepRun& run) {
   constexpr double kWorthSaying = 0.05;
-  run.go_on();
+  keep_budget("trying other defaults");
   Scenario changed = run.scenario();
   alternative.apply(changed);
   try {

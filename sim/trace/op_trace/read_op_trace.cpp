@@ -22,9 +22,8 @@ namespace {
 
 template <std::size_t I = 0>
 Op op_of_kind(std::size_t kind) {
-  if constexpr (I + 1 < std::variant_size_v<Op>) {
+  if constexpr (I + 1 < std::variant_size_v<Op>)
     if (kind != I) return op_of_kind<I + 1>(kind);
-  }
   return Op{std::in_place_index<I>};
 }
 
