@@ -157,7 +157,7 @@ class Calculation:
         file, *keys = [part.strip() for part in arguments.split(",")]
         value = json.loads((self.root / file).read_text())
         for key in keys:
-            value = value[key]
+            value = value[int(key) if isinstance(value, list) else key]
         return float(value)
 
     def value_of(self, expression):

@@ -80,7 +80,7 @@ struct Step {
   double mfu = 0.0;                                ///< model FLOPs over the datasheet's peak
   Watts power;                                     ///< of the board, on average
   Joules energy;
-  bool validated = true;  ///< kernels like these were measured on this very chip
+  bool validated = true;  ///< kernels of these kinds and sizes were measured on this GPU with this software
 };
 
 struct Memory {

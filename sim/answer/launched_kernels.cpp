@@ -4,12 +4,6 @@
 
 namespace ridgeline {
 
-LaunchedOps::LaunchedOps(const StepProgram& program) : repeat(repeated_launches(program)) {
-  for (const Action& action : program.steady_step())
-    if (action.kind == Action::Kind::launch)
-      ops.push_back(action.call == Action::kNoCall ? Action::kNoCall : program.trace->calls[action.call].op);
-}
-
 std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
   static const Op kNone = UnknownOp{};
   const std::span<const Action> step = program.steady_step();

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "sim/program/step_program.h"
-#include "sim/timeline/issue_plan.h"
 
 namespace ridgeline {
 
@@ -16,13 +15,6 @@ struct LaunchedKernel {
   Phase phase;             ///< other for launches of no operation
   double times;            ///< it runs in the step
   std::uint16_t module;    ///< of OpTrace::modules; 0 for launches of no operation
-};
-
-/// The operation of each launch, in stream order: programs of one layout share it.
-struct LaunchedOps {
-  explicit LaunchedOps(const StepProgram& program);
-  std::vector<std::uint32_t> ops;  ///< entries of OpTrace::ops, or Action::kNoCall
-  RepeatedLaunches repeat;         ///< which of them run more than once
 };
 
 /// In stream order. The pointers are those of `program` and its trace.

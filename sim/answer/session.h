@@ -42,7 +42,6 @@ struct SharedLayout {
   SharedLayout(const OpTrace& trace, const LayoutKey& key)
       : program(lay_out(trace, key, &added)),
         outline(program),
-        launched(program),
         repeats(std::make_shared<const LaunchRepeats>(repeats_of_launches(program))),
         moves(hash_of_moves(program)),
         allocations(hash_of_allocations(program, moves)),
@@ -52,7 +51,6 @@ struct SharedLayout {
       : added(like.added),
         program(lay_out_like(like.program, added, trace, key)),
         outline(like.outline),
-        launched(like.launched),
         repeats(like.repeats),
         moves(like.moves),
         allocations(hash_of_allocations(program, moves)),
@@ -60,12 +58,11 @@ struct SharedLayout {
   std::vector<AddedStorage> added;
   const StepProgram program;  ///< without launches
   const IssueOutline outline;
-  const LaunchedOps launched;
   const std::shared_ptr<const LaunchRepeats> repeats;
   const std::uint64_t moves, allocations, sequence;  ///< hashes
   [[nodiscard]] std::uint64_t bytes() const {
     return program.actions.size() * sizeof(Action) + program.storages.size() * sizeof(Storage) +
-           (outline.parts.size() + outline.launches.size() + launched.ops.size()) * sizeof(std::uint32_t) +
+           (outline.parts.size() + outline.launches.size()) * sizeof(std::uint32_t) +
            repeats->runs.size() * sizeof(LaunchRepeats::Run);
   }
 };
@@ -116,7 +113,7 @@ struct SharedKernels {
   KernelTimes* times_of(std::string_view engine);
   /// How far predictions of kernels of this GPU may be off.
   [[nodiscard]] const ChipRanges& ranges() const {
-    return ranges_.get([&] { return ChipRanges(residual_ranges(), ops.gpu()); });
+    return ranges_.get([&] { return ChipRanges(residual_ranges(), ops.gpu(), ops.software().name); });
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/parallel/parallel_prediction.h"
 #include "sim/answer/peak.h"
+#include "sim/answer/ranges/beyond_measured.h"
 #include "sim/answer/replay.h"
 #include "sim/answer/step_reasons.h"
 #include "sim/hierarchy/make_engine.h"
@@ -243,9 +244,7 @@ Seconds StepRun::step_beside(const Host& host) const {
 
 BusyRange StepRun::kernels_range() const {
   const ChipRanges& ranges = shared_kernels()->ranges();
-  if (pipeline() != nullptr || !assembled().layout)
-    return busy_range(launched_kernels(program()), times(), ranges, engine_);
-  return busy_range(assembled().layout->launched, trace(), timed(), ranges, engine_);
+  return busy_range(launched_kernels(program()), timed(), ranges, engine_);
 }
 
 const StepRun::Step& StepRun::described_step() const {
@@ -285,6 +284,9 @@ const StepRun::Step& StepRun::described_step() const {
     if (!s.recorded && s.training.activation_offload == ActivationOffload::pageable) step.validated = false;
     if (!s.recorded && !s.training.packed_lengths.empty()) step.validated = false;
     result.notes.insert(result.notes.end(), stack.notes.begin(), stack.notes.end());
+    const std::vector<std::string> beyond = beyond_measured(s, residual_ranges());
+    if (!beyond.empty()) step.validated = false;
+    result.notes.insert(result.notes.end(), beyond.begin(), beyond.end());
     return result;
   });
 }

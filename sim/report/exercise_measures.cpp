@@ -41,7 +41,7 @@ json of_kernel(const MeasureSource& source) {
   const Software software = load_software("pytorch-2.11");
   const auto engine = make_timing_engine("analytic", gpu);
   const KernelCase kernel = kernel_case_from(json::parse(source.subject));
-  return kernel_json(predict_kernel(kernel, gpu, software, *engine), Range{});
+  return kernel_json(predict_kernel(kernel, gpu, software, *engine), Range{}, "");
 }
 
 json of_occupancy(const MeasureSource& source) {

@@ -67,7 +67,8 @@ TEST(StepRun, TheRangeOfAStepThatWaitsForNoHostIsThatOfItsKernels) {
   scenario.host.scale = scenario.host.least_scale = scenario.host.most_scale = 0.01;
   scenario.gpu.power.limit = Watts{0};  // none, so that slower kernels run at the same clock
   const StepRun run(session, scenario, "analytic");
-  const BusyRange range = busy_range(launched_kernels(run.program()), run.times(), scenario.gpu, "analytic");
+  const BusyRange range = busy_range(launched_kernels(run.program()), run.times(),
+                                     ChipRanges(residual_ranges(), scenario.gpu, scenario.software.name), "analytic");
   ASSERT_LT(range.low, 0.99);
   ASSERT_GT(range.high, 1.01);
   // Gaps between kernels stay as they are.

@@ -310,7 +310,7 @@ TEST(Collectives, TheTableFitsAHundredColumnsAndMistakesNameFileAndLine) {
 )";
   const ProgramRun run = run_program("collectives --cluster dgx-a100 --format text", cases);
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.out, HasSubstr("not validated: no collective over 16 nodes"));
+  EXPECT_THAT(run.out, HasSubstr("estimated: no collective over 16 nodes"));
   EXPECT_THAT(run.err, HasSubstr("standard input:2: gpus: 9"));
   std::istringstream lines(run.out);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/answer/ranges/residual_ranges.h"
+#include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/step_run.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
@@ -106,10 +106,14 @@ TEST(SparseProducts, say_what_they_need) {
 
 TEST(SparseProducts, are_never_called_validated) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const ResidualRanges ranges = ResidualRanges::load();
-  const Seconds time{1e-4};
-  EXPECT_TRUE(ranges.of_kernel(product(64, 64, 64, SparseOperand::none), time, gpu, "analytic").validated);
-  EXPECT_FALSE(ranges.of_kernel(product(64, 64, 64, SparseOperand::b), time, gpu, "analytic").validated);
+  const ChipRanges ranges(residual_ranges(), gpu);
+  const auto validated = [&](SparseOperand sparse) {
+    KernelLaunch launch;
+    launch.work = GemmWork{.family = GemmWork::Family::wgmma};
+    return ranges.of(kind_of(product(64, 64, 64, sparse), launch), Seconds{1e-4}, "analytic").validated;
+  };
+  EXPECT_TRUE(validated(SparseOperand::none));
+  EXPECT_FALSE(validated(SparseOperand::b));
 }
 
 TEST(SparseProducts, are_written_in_a_kernel_case) {

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "sim/answer/ranges/residual_ranges.h"
+#include "sim/answer/ranges/busy_range.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/kernels/products/gemm_selection.h"
@@ -192,8 +192,12 @@ TEST(TileMenu, one_kernel_more_never_makes_a_product_slower) {
 
 TEST(TileMenu, products_with_kernels_that_nobody_measured_are_not_called_validated) {
   const Gpu gpu = with_tiles("nvidia-h200-sxm-141gb", "[{kernels: wgmma-16bit, m: 256, n: 192, k: 64, stages: 3}]");
-  const Matmul op{.type = DType::bf16, .batch = 1, .m = 64, .n = 64, .k = 64, .layout = Layout::nt};
-  EXPECT_FALSE(ResidualRanges::load().of_kernel(op, Seconds{1e-5}, gpu, "analytic").validated);
+  const OperationKind kind{"mm", "16-bit", "wgmma", "gemm"};
+  const auto validated_on = [&](const Gpu& one) {
+    return ChipRanges(residual_ranges(), one).of(kind, Seconds{1e-5}, "analytic").validated;
+  };
+  EXPECT_TRUE(validated_on(load_gpu("nvidia-h200-sxm-141gb")));
+  EXPECT_FALSE(validated_on(gpu));
 }
 
 TEST(TileMenu, a_product_without_any_kernel_that_fits_says_so) {

@@ -45,7 +45,7 @@ TEST(ColouredLine, WordsThatWarnAreMarkedWhereTheyStand) {
   EXPECT_EQ(shown_line("it MAY NOT FIT here"), "it <y MAY NOT FIT> here");
   EXPECT_EQ(shown_line("fits NO yes"), "fits<r  NO >yes");
   EXPECT_EQ(shown_line("cannot run"), "<r cannot run>");
-  EXPECT_EQ(shown_line("(not validated)"), "(<y not validated>)");
+  EXPECT_EQ(shown_line("(estimated)"), "(<y estimated>)");
   EXPECT_EQ(shown_line("note: a"), "<y note:> a");
   EXPECT_EQ(shown_line("host not measured"), "<y host not measured>");
   EXPECT_EQ(shown_line("note: DOES NOT FIT, cannot run, note: end"),

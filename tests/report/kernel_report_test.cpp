@@ -29,19 +29,19 @@ KernelPrediction made_kernel() {
 
 // 40 us, from 90 to 125 %.
 TEST(KernelReport, TextHasARowALaunch) {
-  EXPECT_EQ(kernel_text("a case", made_kernel(), Range{.low = 0.9, .high = 1.25, .validated = true}), R"(a case
+  EXPECT_EQ(kernel_text("a case", made_kernel(), Range{.low = 0.9, .high = 1.25, .validated = true}, ""), R"(a case
   40.0 us (36.0 us to 50.0 us)
     4.00 us  memset                                                   2 blocks of   64  latency
     36.0 us  gemm                                                    42 blocks of  256  shared memory
 )");
   Range unknown{.low = 0.9, .high = 1.25};
   unknown.validated = false;
-  EXPECT_NE(kernel_text("a case", made_kernel(), unknown).find("(36.0 us to 50.0 us, not validated)"),
+  EXPECT_NE(kernel_text("a case", made_kernel(), unknown, "no row").find("(36.0 us to 50.0 us, estimated: no row)"),
             std::string::npos);
 }
 
 TEST(KernelReport, JsonIsOfTheLongestLaunchAndOfAll) {
-  const json out = json(kernel_json(made_kernel(), Range{.low = 0.9, .high = 1.25, .validated = true}, nullptr));
+  const json out = json(kernel_json(made_kernel(), Range{.low = 0.9, .high = 1.25, .validated = true}, "", nullptr));
   EXPECT_NEAR(out["time_us"].get<double>(), 40, 1e-9);
   EXPECT_NEAR(out["low_us"].get<double>(), 36, 1e-9);
   EXPECT_NEAR(out["high_us"].get<double>(), 50, 1e-9);
@@ -58,10 +58,11 @@ TEST(KernelReport, JsonIsOfTheLongestLaunchAndOfAll) {
   guessed.approximated = true;
   Range unknown;
   unknown.validated = false;
-  EXPECT_EQ(json(kernel_json(guessed, unknown, nullptr))["approximated"], true);
-  EXPECT_EQ(json(kernel_json(guessed, unknown, nullptr))["validated"], false);
+  EXPECT_EQ(json(kernel_json(guessed, unknown, ""))["approximated"], true);
+  EXPECT_EQ(json(kernel_json(guessed, unknown, "no row", nullptr))["validated"], false);
+  EXPECT_EQ(json(kernel_json(guessed, unknown, "no row", nullptr))["estimated"], "no row");
   guessed.times.clear();
-  EXPECT_FALSE(json(kernel_json(guessed, unknown, nullptr)).contains("limiter")) << "nothing is launched";
+  EXPECT_FALSE(json(kernel_json(guessed, unknown, "")).contains("limiter")) << "nothing is launched";
 }
 
 // Of 180 ms of kernels: 9 are 5 %, 3.6 + 1.8 are 3 %, and 0.05 are under a thousandth.

@@ -69,10 +69,10 @@ TEST(Colours, ChangeNothingButColours) {
 
 TEST(Colours, MarkTitleLabelsWarningsAndWhatCanBeTyped) {
   const std::string shown = coloured(
-      "A title\n  step time     3 ms (2 ms to 4 ms, not validated)\n    -3 ms   +0.00 GiB  --set a=b\n"
+      "A title\n  step time     3 ms (2 ms to 4 ms, estimated)\n    -3 ms   +0.00 GiB  --set a=b\n"
       "  memory        1 GiB; DOES NOT FIT in 0.5 GiB\n                continued here\n");
   EXPECT_TRUE(shown.starts_with("\x1b[1mA title\x1b[0m\n  \x1b[36mstep time\x1b[0m     3 ms")) << shown;
-  EXPECT_NE(shown.find("\x1b[33mnot validated\x1b[0m)"), shown.npos);
+  EXPECT_NE(shown.find("\x1b[33mestimated\x1b[0m)"), shown.npos);
   EXPECT_NE(shown.find("\x1b[1;31mDOES NOT FIT\x1b[0m in"), shown.npos);
   EXPECT_NE(shown.find("\x1b[32m--set a=b\x1b[0m\n"), shown.npos);
   EXPECT_NE(shown.find("\n                continued here\n"), shown.npos);

@@ -185,7 +185,7 @@ TEST(PredictionText, WhatWasNotValidatedIsSaidAndAnIdleLimitIsNot) {
   p.step.validated = false;
   p.step.held = made_ms(0.1);
   const std::string page = page_of(p);
-  EXPECT_THAT(page, HasSubstr("200 ms (190 ms to 215 ms, not validated)   160"));
+  EXPECT_THAT(page, HasSubstr("200 ms (190 ms to 215 ms, estimated)   160"));
   EXPECT_THAT(page, Not(HasSubstr("limited by power")));
 }
 

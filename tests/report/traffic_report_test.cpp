@@ -21,7 +21,7 @@ TEST(TrafficReport, AKernelReadsWhatItReadsAndWritesWhatItWrites) {
   kernel.dram_read_bytes = 700.0;
   kernel.dram_write_bytes = 30.0;
   kernel.l2_hit_rate = 0.2;
-  const auto told = kernel_json(kernel, {}, nullptr);
+  const auto told = kernel_json(kernel, {}, "");
   EXPECT_EQ(told["dram_read_bytes"], 700.0);
   EXPECT_EQ(told["dram_write_bytes"], 30.0);
   EXPECT_EQ(told["l2_hit_rate"], 0.2);
@@ -35,7 +35,7 @@ TEST(TrafficReport, ALaunchTellsItsGridAndItsBlock) {
   kernel.launches[0].threads_per_block = 96;
   kernel.launches[0].registers_per_thread = 40;
   kernel.launches[0].shared_bytes_per_block = 1024;
-  const auto told = kernel_json(kernel, {}, nullptr)["kernels"].at(0);
+  const auto told = kernel_json(kernel, {}, "")["kernels"].at(0);
   EXPECT_EQ(told["grid"], (std::vector<std::int64_t>{7, 3, 2}));
   EXPECT_EQ(told["block"], 96);
   EXPECT_EQ(told["registers"], 40);

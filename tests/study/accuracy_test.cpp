@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "sim/study/validation/error_statistics.h"
 #include "tests/support/made_prediction.h"
@@ -35,7 +34,7 @@ TEST(Quantile, LiesBetweenOrderStatistics) {
 
 ValidatedCase made_case(const char* hardware, double measured_us, double analytic_us, const char* seen_by = "") {
   ValidatedCase c;
-  c.hardware = hardware, c.family = "gemm", c.source = "ours", c.seen_by = seen_by;
+  c.hardware = hardware, c.kind.family = "gemm", c.source = "ours", c.seen_by = seen_by;
   c.measured = microseconds(measured_us);
   c.predicted = {{"analytic", microseconds(analytic_us)}, {"roofline", microseconds(measured_us / 2)}};
   return c;
@@ -93,34 +92,6 @@ TEST(StepAccuracy, HasARowAQuantity) {
   EXPECT_EQ(fitted[0].quantity, "step time");
   EXPECT_EQ(fitted[1].quantity, "step time, host fitted");
   EXPECT_EQ(fitted[1].errors.n, 1U);
-}
-
-// Measured over predicted from 0.80 to 1.18 in steps of 0.02: the levels of 20 cases are their ends.
-TEST(ResidualTable, HoldsNearlyAllOfEachPopulation) {
-  std::vector<ValidatedCase> cases;
-  for (int i = 0; i < 20; ++i) cases.push_back(made_case("a", 50 * (0.8 + 0.02 * i), 50));
-  const nlohmann::json ranges = residual_table(cases)["ranges"];
-  const nlohmann::json expected{{"n", 20}, {"low", 0.8}, {"high", 1.18}};
-  EXPECT_EQ(ranges["analytic/a/gemm/any"], expected);
-  EXPECT_EQ(ranges["analytic/a/gemm/medium"], expected);
-  EXPECT_FALSE(ranges.contains("analytic/a/gemm/small"));
-  EXPECT_EQ(ranges["roofline/a/gemm/any"]["low"], 2.0);
-  cases.pop_back();
-  EXPECT_TRUE(residual_table(cases)["ranges"].empty()) << "19 cases say nothing of their own";
-}
-
-// Twenty published cases, all slower, are a population of their own.
-TEST(ResidualTable, IsTheWidestOfPopulations) {
-  std::vector<ValidatedCase> cases;
-  for (int i = 0; i < 20; ++i) {
-    cases.push_back(made_case("a", 50, 50));
-    cases.push_back(made_case("a", 100, 50));
-    cases.back().source = "public";
-  }
-  const nlohmann::json range = residual_table(cases)["ranges"]["analytic/a/gemm/any"];
-  EXPECT_EQ(range["n"], 40);
-  EXPECT_EQ(range["low"], 1.0);
-  EXPECT_EQ(range["high"], 2.0);
 }
 
 }  // namespace

@@ -236,7 +236,7 @@ TEST(RangeEdges, EachHalfIsHeldAgainstTheOther) {
   for (int i = 0; i < 200; ++i) {
     ValidatedCase c;
     c.hardware = "nvidia-h200-sxm-141gb";
-    c.family = "gemm";
+    c.kind = {"mm", "16-bit", "wgmma", "gemm"};
     c.source = "ours";
     c.predicted["analytic"] = microseconds(100.0);
     c.measured = microseconds(100.0);

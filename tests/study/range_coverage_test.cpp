@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/answer/ranges/residual_ranges.h"
+#include "sim/answer/ranges/busy_range.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/study/validation/accuracy.h"
 #include "tests/study/validated.h"
@@ -30,8 +30,9 @@ const std::map<std::string, RangeCoverage>& cross_coverage() {
     const std::vector<bool> inside = inside_ranges_of_the_other_half(cases());
     for (std::size_t i = 0; i < cases().size(); ++i) {
       const ValidatedCase& c = cases()[i];
-      for (const std::string& group : {std::string("all"), c.family, c.source, c.source + " " + c.family,
-                                       c.source + " " + c.hardware, c.source + " " + c.hardware + " " + c.family})
+      const std::string family(c.kind.family);
+      for (const std::string& group : {std::string("all"), family, c.source, c.source + " " + family,
+                                       c.source + " " + c.hardware, c.source + " " + c.hardware + " " + family})
         groups[group].add(inside[i]);
     }
     return groups;
@@ -56,14 +57,16 @@ TEST(RangeCoverage, nine_in_ten_unseen_cases_lie_inside_by_family_by_gpu_and_ove
 }
 
 TEST(RangeCoverage, the_committed_ranges_hold_nine_in_ten_of_each_gpu_and_family) {
-  const ResidualRanges ranges = ResidualRanges::load();
+  std::map<std::string, Gpu> gpus;
+  for (const ValidatedCase& c : cases()) gpus.try_emplace(c.hardware, load_gpu(c.hardware));
+  std::map<std::string, ChipRanges> ranges;
+  for (const auto& [name, gpu] : gpus) ranges.try_emplace(name, residual_ranges(), gpu);
   std::map<std::string, RangeCoverage> coverage;
   for (const ValidatedCase& c : cases()) {
     if (c.source.starts_with("public")) continue;
-    const Gpu gpu = load_gpu(c.hardware);
-    const Range range = ranges.of_family(c.family, c.predicted.at("analytic"), gpu, "analytic");
+    const Range range = ranges.at(c.hardware).of(c.kind, c.predicted.at("analytic"), "analytic");
     const double residual = ratio(c.measured, c.predicted.at("analytic"));
-    coverage[c.hardware + " " + c.family].add(residual >= range.low && residual <= range.high);
+    coverage[c.hardware + " " + std::string(c.kind.family)].add(residual >= range.low && residual <= range.high);
   }
   ASSERT_GE(coverage.size(), 8u);
   for (const auto& [group, c] : coverage) EXPECT_GE(c.share(), 0.9) << group << ": " << c.inside << " of " << c.cases;

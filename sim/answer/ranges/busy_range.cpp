@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
-#include "sim/answer/kernel_class.h"
+#include "sim/hardware/chip_distance.h"
+#include "sim/hardware/load_gpu.h"
 
 namespace ridgeline {
 namespace {
@@ -17,41 +20,124 @@ namespace {
 /// inside.
 constexpr double kSharedError = 0.6;
 
-/// Why a step of kernels that were not measured, or of a chip that was not, has the range it has.
-std::string why_not_validated(const ChipRanges& ranges) {
-  if (ranges.nearest() == nullptr) return "nothing was measured: the range is a guess";
-  if (ranges.distance() == 0.0)
-    return "no kernels of this kind and size were measured on this GPU: the range is that of others of its kernels, or "
-           "of other GPUs";
-  return fmt::format(
-      "no GPU with these numbers was measured; nearest is {}, at a distance of {:.2f} (one number doubled is 0.69): "
-      "the "
-      "range is wider for it",
-      ranges.nearest()->name, ranges.distance());
+/// "nvidia-rtx-3090" as "RTX 3090".
+std::string chip_words(std::string name) {
+  if (name.starts_with("nvidia-")) name.erase(0, 7);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return c == '-' ? ' ' : static_cast<char>(std::toupper(c)); });
+  return name;
 }
 
-/// Ranges of a step's kernels: those of one family and size are worked out once.
-class KnownRanges {
+bool is_shipped(const Gpu& gpu) {
+  const std::vector<std::string> names = hardware_names();
+  return std::find(names.begin(), names.end(), gpu.name) != names.end() &&
+         chip_distance(gpu, load_gpu(gpu.name), ~Laws{0}) == 0.0;
+}
+
+/// Why a step on a GPU that was not measured is estimated.
+std::string why_of_stranger(const ChipRanges& ranges) {
+  if (ranges.nearest() == nullptr) return "nothing was measured: the range is a guess";
+  const Gpu& gpu = ranges.gpu();
+  if (!is_shipped(gpu))
+    return fmt::format("No GPU with these numbers was measured; {} is the nearest. The range is wider.",
+                       chip_words(ranges.nearest()->name));
+  const auto steps = ranges.table().steps_on(gpu.name);
+  if (!steps) return fmt::format("We did not measure {}. The range is that of GPUs left out.", chip_words(gpu.name));
+  return fmt::format(
+      "We did not measure {}; published steps on it are predicted within {:.0f} % (median of {}). The range is wider.",
+      chip_words(gpu.name), std::max(1.0, steps->median), steps->count);
+}
+
+/// Adds up a step's kernels operation by operation.
+class BusySum {
  public:
-  KnownRanges(const ChipRanges& ranges, std::string_view engine) : ranges_(ranges), engine_(engine) {}
-  /// `time` is at least kShortestKernel.
-  Range of(const Op& op, std::string_view family, Seconds time) {
-    const std::string_view size = size_bucket(time);
-    auto known = std::find_if(known_.begin(), known_.end(),
-                              [&](const Known& one) { return one.family == family && one.size == size; });
-    if (known == known_.end()) known = known_.insert(known, {family, size, ranges_.of_family(family, time, engine_)});
-    return ChipRanges::of_op(op, known->range);
+  BusySum(const ChipRanges& ranges, std::string_view engine) : ranges_(ranges), engine_(engine) {}
+
+  void add(const LaunchedKernel& kernel, Seconds time) {
+    if (std::holds_alternative<Collective>(*kernel.op)) return;  // has a range of its own
+    Part& part = part_of(kernel.op_index);
+    if (part.first == nullptr) {
+      part.op = kernel.op;
+      part.first = kernel.launch;
+    }
+    if (kernel.launch == part.first) part.runs += kernel.times;
+    if (part.longest == nullptr || time > part.longest_time) {
+      part.longest = kernel.launch;
+      part.longest_time = time;
+    }
+    part.time += time.value() * kernel.times;
+    part.least += std::max(time, kShortestKernel).value() * kernel.times;
+    total_ += time.value() * kernel.times;
+  }
+
+  [[nodiscard]] BusyRange range() const {
+    double below = 0, above = 0, estimated = 0;
+    struct Common {
+      double below = 0, above = 0;
+    };
+    std::map<std::string_view, Common> families;
+    std::map<std::string, double> reasons;
+    for (const auto& [index, part] : parts_) {
+      const OperationKind kind = kind_of(*part.op, *part.longest);
+      const Range range = ranges_.of(kind, std::max(kShortestKernel, Seconds{part.least / part.runs}), engine_);
+      if (!range.validated) {
+        estimated += part.time;
+        reasons[reason_of(range, kind)] += part.time;
+      }
+      const double short_by = std::max(0.0, part.time - part.least * range.low),
+                   over_by = std::max(0.0, part.least * range.high - part.time);
+      below += (1.0 - kSharedError) * short_by * short_by;
+      above += (1.0 - kSharedError) * over_by * over_by;
+      families[kind.family].below += short_by;
+      families[kind.family].above += over_by;
+    }
+    for (const auto& [name, family] : families) {
+      below += kSharedError * family.below * family.below;
+      above += kSharedError * family.above * family.above;
+    }
+    if (total_ <= 0) return {};
+    BusyRange result{std::max(0.05, 1.0 - std::sqrt(below) / total_), 1.0 + std::sqrt(above) / total_, true, ""};
+    result.validated = ranges_.distance() == 0.0 && estimated < kEstimatedShare * total_;
+    if (!result.validated) result.why_not = why_not(reasons, estimated / total_);
+    return result;
   }
 
  private:
-  struct Known {
-    std::string_view family, size;
-    Range range;
+  struct Part {
+    const Op* op = nullptr;
+    const KernelLaunch *first = nullptr, *longest = nullptr;
+    Seconds longest_time{0};
+    double runs = 0, time = 0;
+    double least = 0;  ///< `time` where no kernel takes less than the shortest
   };
+  Part& part_of(std::uint32_t index) {
+    if (index == Action::kNoCall) return parts_[index];
+    if (index >= places_.size()) places_.resize(index + 1, nullptr);
+    if (places_[index] == nullptr) places_[index] = &parts_[index];
+    return *places_[index];
+  }
+  /// `share` of the time is estimated.
+  [[nodiscard]] std::string why_not(const std::map<std::string, double>& reasons, double share) const {
+    if (ranges_.distance() > 0.0) return why_of_stranger(ranges_);
+    const auto most = std::max_element(reasons.begin(), reasons.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return fmt::format("{:.0f} % of the kernels' time is estimated, most of it because {}", 100.0 * share, most->first);
+  }
+
   const ChipRanges& ranges_;
   std::string_view engine_;
-  std::vector<Known> known_;
+  std::unordered_map<std::uint32_t, Part> parts_;
+  std::vector<Part*> places_;  ///< of an operation in `parts_`
+  double total_ = 0;
 };
+
+template <class Times>
+BusyRange range_of(std::span<const LaunchedKernel> kernels, const Times& times, const ChipRanges& ranges,
+                   std::string_view engine) {
+  BusySum sum(ranges, engine);
+  for (std::size_t i = 0; i < kernels.size(); ++i) sum.add(kernels[i], times[i].time);
+  return sum.range();
+}
 
 }  // namespace
 
@@ -60,102 +146,14 @@ const ResidualRanges& residual_ranges() {
   return ranges;
 }
 
-BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
-                     std::string_view engine) {
-  return busy_range(kernels, times, ChipRanges(residual_ranges(), gpu), engine);
-}
-
-namespace {
-
-/// Adds up a step's kernels operation by operation.
-class BusySum {
- public:
-  BusySum(const ChipRanges& ranges, std::string_view engine) : ranges_(ranges), known_(ranges, engine) {}
-
-  /// A kernel of operation `op`, called `index`, that runs `runs` times.
-  void add(const Op& op, std::uint32_t index, Seconds time, double runs) {
-    if (std::holds_alternative<Collective>(op)) return;  // has a range of its own
-    const double t = time.value() * runs;
-    const Seconds least = std::max(time, kShortestKernel);
-    Part& part = part_of(index);
-    if (part.least == 0) {
-      part.family = family_of(op);
-      const Range range = known_.of(op, part.family, least);
-      part.low = range.low;
-      part.high = range.high;
-      if (!range.validated) part.low = -range.low;  // remembered by its sign until the sums are done
-    }
-    part.time += t;
-    part.least += least.value() * runs;
-    total_ += t;
-  }
-
-  [[nodiscard]] BusyRange range() {
-    double below = 0, above = 0, unvalidated = 0;
-    std::map<std::string_view, Part> families;
-    for (auto& [op, part] : parts_) {
-      if (part.low < 0) {
-        unvalidated += part.time;
-        part.low = -part.low;
-      }
-      const double short_by = std::max(0.0, part.time - part.least * part.low),
-                   over_by = std::max(0.0, part.least * part.high - part.time);
-      below += (1.0 - kSharedError) * short_by * short_by;
-      above += (1.0 - kSharedError) * over_by * over_by;
-      Part& family = families[part.family];
-      family.low += short_by;
-      family.high += over_by;
-    }
-    for (const auto& [name, family] : families) {
-      below += kSharedError * family.low * family.low;
-      above += kSharedError * family.high * family.high;
-    }
-    if (total_ <= 0) return {};
-    const bool validated = ranges_.distance() == 0.0 && unvalidated < 0.2 * total_;
-    return {std::max(0.05, 1.0 - std::sqrt(below) / total_), 1.0 + std::sqrt(above) / total_, validated,
-            validated ? "" : why_not_validated(ranges_)};
-  }
-
- private:
-  struct Part {
-    double time = 0, low = 0, high = 0;
-    double least = 0;  ///< `time` where no kernel takes less than the shortest; low and high are factors on it
-    std::string_view family;
-  };
-  Part& part_of(std::uint32_t index) {
-    if (index == Action::kNoCall) return parts_[index];
-    if (index >= places_.size()) places_.resize(index + 1, nullptr);
-    if (places_[index] == nullptr) places_[index] = &parts_[index];
-    return *places_[index];
-  }
-
-  const ChipRanges& ranges_;
-  KnownRanges known_;
-  std::unordered_map<std::uint32_t, Part> parts_;
-  std::vector<Part*> places_;  ///< of an operation in `parts_`
-  double total_ = 0;
-};
-
-}  // namespace
-
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
                      const ChipRanges& ranges, std::string_view engine) {
-  BusySum sum(ranges, engine);
-  for (std::size_t i = 0; i < kernels.size(); ++i)
-    sum.add(*kernels[i].op, kernels[i].op_index, times[i].time, kernels[i].times);
-  return sum.range();
+  return range_of(kernels, times, ranges, engine);
 }
 
-BusyRange busy_range(const LaunchedOps& launched, const OpTrace& trace, const StepTimes& times,
-                     const ChipRanges& ranges, std::string_view engine) {
-  static const Op kNone = UnknownOp{};
-  BusySum sum(ranges, engine);
-  for (std::size_t i = 0; i < launched.ops.size(); ++i) {
-    const std::uint32_t op = launched.ops[i];
-    sum.add(op == Action::kNoCall ? kNone : trace.ops[op], op, times[i].time,
-            static_cast<double>(launched.repeat.times_of(i)));
-  }
-  return sum.range();
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, const StepTimes& times, const ChipRanges& ranges,
+                     std::string_view engine) {
+  return range_of(kernels, times, ranges, engine);
 }
 
 }  // namespace ridgeline

@@ -1,4 +1,4 @@
-// How far the sum of a step's kernel times may be off, from the measured residuals of comparable kernels.
+// How far the sum of a step's kernel times may be off, from the measured errors of operations of the same kinds.
 #pragma once
 
 #include <span>
@@ -12,6 +12,9 @@
 
 namespace ridgeline {
 
+/// Share of a validated step's kernel time that may be of estimated kernels.
+inline constexpr double kEstimatedShare = 0.2;
+
 struct BusyRange {
   double low = 1.0, high = 1.0;  ///< factors on the busy time
   bool validated = true;
@@ -22,11 +25,7 @@ struct BusyRange {
 /// different ops a part is shared within the family, and the rest independent. Equation: docs/model/ranges.md.
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
                      const ChipRanges& ranges, std::string_view engine);
-/// The same of a step's launches and their operations.
-BusyRange busy_range(const LaunchedOps& launched, const OpTrace& trace, const StepTimes& times,
-                     const ChipRanges& ranges, std::string_view engine);
-/// Of the shipped residuals.
-BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, const StepTimes& times, const ChipRanges& ranges,
                      std::string_view engine);
 
 /// The shipped residuals, read the first time that they are needed.

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "sim/config/data_folder.h"
 #include "sim/hardware/chip_distance.h"
@@ -17,33 +16,14 @@
 namespace ridgeline {
 namespace {
 
-struct FamilyName {
-  std::string_view operator()(const Matmul&) const { return "gemm"; }
-  std::string_view operator()(const Attention&) const { return "attention"; }
-  std::string_view operator()(const Convolution&) const { return "convolution"; }
-  std::string_view operator()(const ImageOp&) const { return "convolution"; }
-  std::string_view operator()(const Softmax&) const { return "reduction"; }
-  std::string_view operator()(const Norm&) const { return "reduction"; }
-  std::string_view operator()(const Reduction&) const { return "reduction"; }
-  std::string_view operator()(const NllLoss&) const { return "reduction"; }
-  std::string_view operator()(const MultiTensor& op) const {
-    return op.function == MultiTensorFunction::norm ? "reduction" : "pointwise";
-  }
-  std::string_view operator()(const FusedKernel& op) const {
-    return op.shape == FusedKernel::Shape::pointwise ? "pointwise" : "reduction";
-  }
-  std::string_view operator()(const UnknownOp&) const { return "other"; }
-  std::string_view operator()(const auto&) const { return "pointwise"; }
-};
-
-struct Family {
+struct LawsOfFamily {
   std::string_view name;
   Laws laws;  ///< that a kernel of it is timed by
 };
 constexpr Laws kEvery = Law::occupancy | Law::power | static_cast<Laws>(Law::hierarchy);
 constexpr Laws kMemoryBound = kEvery | (Law::stream | Law::code) | (Law::residency | Law::copies);
 constexpr Laws kProduct = kEvery | (Law::choice | Law::product) | static_cast<Laws>(Law::residency);
-constexpr std::array<Family, 6> kFamilyLaws{
+constexpr std::array<LawsOfFamily, 6> kFamilyLaws{
     {{"gemm", kProduct},
      {"attention", kEvery | (Law::choice | Law::attention) | static_cast<Laws>(Law::residency)},
      {"convolution", kProduct | static_cast<Laws>(Law::convolution)},
@@ -54,10 +34,17 @@ constexpr std::array<Family, 6> kFamilyLaws{
 constexpr Laws kOfTime =
     kProduct | kMemoryBound | (Law::attention | Law::convolution) | static_cast<Laws>(Law::timeline);
 
+constexpr std::array<std::string_view, 4> kSizeNames{"small", "medium", "large", "any"};
+
 std::size_t index_of(std::string_view family) {
   for (std::size_t i = 0; i < kFamilyLaws.size(); ++i)
     if (kFamilyLaws[i].name == family) return i;
   return kFamilyLaws.size() - 1;
+}
+
+std::size_t size_index(Seconds time) {
+  const double us = in_microseconds(time);
+  return us < 10.0 ? 0 : us < 100.0 ? 1 : 2;
 }
 
 /// Factors on kShortestKernel as factors on a shorter time.
@@ -68,33 +55,82 @@ Range on_shorter(Range range, Seconds time) {
   return range;
 }
 
-std::string key_of(std::string_view engine, std::string_view family, std::string_view size) {
-  return fmt::format("{}/{}/{}", engine, family, size);
+/// The entry of a size, or that of any.
+template <class Sizes>
+auto of_size_or_any(const Sizes& sizes, std::size_t size) {
+  return sizes[size] ? sizes[size] : sizes[kSizeNames.size() - 1];
+}
+
+template <class Map>
+auto find(const Map& map, std::string_view key) -> const typename Map::mapped_type* {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &found->second;
+}
+
+/// From the half-width of near GPUs to that of all GPUs: wider from the first step, narrower beyond kNearby alone.
+double towards(double near, double all, double distance) {
+  const double strange = std::min(1.0, distance / kStranger),
+               beyond = std::clamp((distance - kNearby) / (kStranger - kNearby), 0.0, 1.0);
+  return near + strange * std::max(0.0, all - near) - beyond * std::max(0.0, near - all);
 }
 
 }  // namespace
 
-std::string_view family_of(const Op& op) { return std::visit(FamilyName{}, op); }
+std::string_view size_bucket(Seconds time) { return kSizeNames[size_index(time)]; }
 
-std::string_view size_bucket(Seconds time) {
-  const double us = in_microseconds(time);
-  return us < 10.0 ? "small" : us < 100.0 ? "medium" : "large";
+double Range::percent() const { return 100.0 * std::max(high - 1.0, 1.0 - low); }
+
+std::string reason_of(const Range& range, const OperationKind& kind) {
+  switch (range.evidence) {
+    case Evidence::measured: return "";
+    case Evidence::software: return "this GPU was measured with other versions of the software";
+    case Evidence::size:
+      return fmt::format("{} was measured on this GPU in other sizes, up to {:.3g} ms", kind.words(),
+                         1e3 * range.longest.value());
+    case Evidence::type: return fmt::format("{} was measured on this GPU in other types or kernels", kind.operation);
+    case Evidence::operation:
+      return fmt::format("no {} was measured on this GPU; operations left out are met within {:.0f} %", kind.words(),
+                         range.percent());
+    case Evidence::gpu:
+      return fmt::format("no {} was measured on this GPU; GPUs left out are met within {:.0f} %", kind.words(),
+                         range.percent());
+    case Evidence::none: break;
+  }
+  return "nothing comparable was measured: the range is a guess";
+}
+
+ResidualRanges::Cells ResidualRanges::cells_of(const nlohmann::json& list) {
+  Cells cells;
+  for (const auto& [key, sizes] : list.items()) {
+    Sizes& into = cells[key];
+    for (std::size_t i = 0; i < kSizes; ++i) {
+      const auto found = sizes.find(kSizeNames[i]);
+      if (found == sizes.end()) continue;
+      // A law that errs one way only has no prediction outside its own range.
+      into[i] = Cell{std::min(1.0, found->at(0).get<double>()), std::max(1.0, found->at(1).get<double>()),
+                     microseconds(found->size() > 3 ? found->at(3).get<double>() : 0.0)};
+    }
+  }
+  return cells;
 }
 
 ResidualRanges ResidualRanges::from(const nlohmann::json& table) {
   const std::vector<std::string> known = hardware_names();
-  std::map<std::string, std::map<std::string, Range, std::less<>>> by_chip;
-  for (const auto& [key, value] : table.at("ranges").items()) {
-    const auto engine = key.find('/'), chip = key.find('/', engine + 1);
-    if (chip == std::string::npos) continue;
-    // A law that errs one way only has no prediction outside its own range.
-    by_chip[key.substr(engine + 1, chip - engine - 1)][key.substr(0, engine) + key.substr(chip)] =
-        Range{std::min(1.0, value.at("low").get<double>()), std::max(1.0, value.at("high").get<double>()), true};
-  }
   ResidualRanges result;
-  for (auto& [name, ranges] : by_chip)
-    if (std::find(known.begin(), known.end(), name) != known.end())
-      result.chips_.push_back({load_gpu(name), std::move(ranges)});
+  for (const auto& [name, board] : table.at("gpus").items()) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) continue;
+    MeasuredChip chip{load_gpu(name), board.at("software").get<std::vector<std::string>>(), {}, {}};
+    for (const auto& [engine, cells] : board.at("engines").items()) {
+      chip.kinds[engine] = cells_of(cells.at("kinds"));
+      chip.families[engine] = cells_of(cells.at("families"));
+    }
+    result.chips_.push_back(std::move(chip));
+  }
+  for (const auto& [engine, families] : table.at("elsewhere").items()) result.elsewhere_[engine] = cells_of(families);
+  if (const auto steps = table.find("steps"); steps != table.end())
+    for (const auto& [gpu, one] : steps->items()) result.steps_[gpu] = {one.at(0).get<int>(), one.at(1).get<double>()};
+  if (const auto most = table.find("most"); most != table.end())
+    for (const auto& [quantity, value] : most->items()) result.most_[quantity] = value.get<double>();
   return result;
 }
 
@@ -109,15 +145,18 @@ ResidualRanges ResidualRanges::load() {
   }
 }
 
-Range ResidualRanges::of_kernel(const Op& op, Seconds time, const Gpu& gpu, std::string_view engine) const {
-  return ChipRanges(*this, gpu).of_kernel(op, time, engine);
+std::optional<ResidualRanges::MeasuredSteps> ResidualRanges::steps_on(const std::string& gpu) const {
+  const MeasuredSteps* found = find(steps_, gpu);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
-Range ResidualRanges::of_family(std::string_view family, Seconds time, const Gpu& gpu, std::string_view engine) const {
-  return ChipRanges(*this, gpu).of_family(family, time, engine);
+double ResidualRanges::most(const std::string& quantity) const {
+  const double* found = find(most_, quantity);
+  return found != nullptr ? *found : 0.0;
 }
 
-ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu) : gpu_(&gpu) {
+ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu, std::string_view software)
+    : ranges_(&ranges), gpu_(&gpu) {
   distance_ = std::numeric_limits<double>::infinity();
   std::vector<Laws> laws;  // of each family, then of all
   for (std::size_t i = 0; i < kFamilies; ++i) laws.push_back(kFamilyLaws[i].laws);
@@ -130,51 +169,79 @@ ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu) : gpu_(&gpu
     if (const double all = distances.back(); all < distance_) {
       distance_ = all;
       nearest_ = &chip.gpu;
+      software_measured_ =
+          software.empty() || std::find(chip.software.begin(), chip.software.end(), software) != chip.software.end();
     }
   }
 }
 
-Range ChipRanges::of_kernel(const Op& op, Seconds time, std::string_view engine) const {
-  return of_op(op, of_family(family_of(op), time, engine));
+std::optional<Range> ChipRanges::on_this_gpu(const Near& near, const OperationKind& kind, Seconds time,
+                                             std::string_view engine) const {
+  const std::size_t size = size_index(time);
+  const auto range_of = [](const ResidualRanges::Cell& cell, Evidence evidence) {
+    return Range{cell.low, cell.high, evidence == Evidence::measured, evidence, cell.longest};
+  };
+  const auto* kinds = find(near.chip->kinds, engine);
+  const auto* families = find(near.chip->families, engine);
+  if (families == nullptr || kinds == nullptr) return std::nullopt;
+  const std::string key = kind.key();
+  if (const ResidualRanges::Sizes* sizes = find(*kinds, key)) {
+    const auto& cell = (*sizes)[size];
+    const auto& any = (*sizes)[ResidualRanges::kAnySize];
+    if (any && time > kBeyondMeasured * any->longest) {
+      Range range = range_of(cell ? *cell : *any, Evidence::size);
+      range.longest = any->longest;
+      return range;
+    }
+    if (cell) return range_of(*cell, software_measured_ ? Evidence::measured : Evidence::software);
+    if (any) return range_of(*any, Evidence::size);
+  }
+  const bool other_type = std::any_of(kinds->begin(), kinds->end(),
+                                      [&](const auto& known) { return known.first.starts_with(kind.operation + "/"); });
+  if (const ResidualRanges::Sizes* sizes = find(*families, kind.family))
+    if (const auto cell = of_size_or_any(*sizes, size))
+      return range_of(*cell, other_type ? Evidence::type : Evidence::operation);
+  return std::nullopt;
 }
 
-Range ChipRanges::of_op(const Op& op, Range family) {
-  // Nobody measured sparse products.
-  if (const auto* product = std::get_if<Matmul>(&op); product != nullptr && product->sparse != SparseOperand::none)
-    family.validated = false;
-  return family;
-}
-
-Range ChipRanges::of_family(std::string_view family, Seconds time, std::string_view engine) const {
-  if (time < kShortestKernel) return on_shorter(of_family(family, kShortestKernel, engine), time);
-  const std::size_t index = index_of(family);
-  const std::string sized = key_of(engine, family, size_bucket(time)), any = key_of(engine, family, "any");
+Range ChipRanges::on_a_stranger(const OperationKind& kind, Seconds time, std::string_view engine) const {
+  const std::size_t index = index_of(kind.family);
+  const std::size_t size = size_index(time);
   struct Width {
     double distance, below, above;
   };
   std::vector<Width> widths;
   double least = std::numeric_limits<double>::infinity();
   for (const Near& near : near_) {
-    const auto& ranges = near.chip->ranges;
-    const auto of_size = ranges.find(sized), found = of_size != ranges.end() ? of_size : ranges.find(any);
-    if (found == ranges.end()) continue;
+    const auto range = on_this_gpu(near, kind, time, engine);
+    if (!range) continue;
     const double distance = near.distance[index];
-    if (distance == 0.0) {
-      Range own = found->second;
-      own.validated = of_size != ranges.end();
-      return own;
-    }
-    widths.push_back({distance, -std::log(found->second.low), std::log(found->second.high)});
+    widths.push_back({distance, -std::log(range->low), std::log(range->high)});
     least = std::min(least, distance);
   }
   if (widths.empty()) return Range{};
   double below = 0.0, above = 0.0;
   for (const Width& width : widths) {
-    const double faded = kFading * (width.distance - least);
+    const double faded = kFading * std::max(0.0, width.distance - std::max(least, kNearby));
     below = std::max(below, width.below - faded);
     above = std::max(above, width.above - faded);
   }
-  return {std::exp(-below - kWidening * least), std::exp(above + kWidening * least), false};
+  if (const auto* families = find(ranges_->elsewhere_, engine))
+    if (const ResidualRanges::Sizes* sizes = find(*families, kind.family))
+      if (const auto cell = of_size_or_any(*sizes, size)) {
+        below = towards(below, -std::log(cell->low), least);
+        above = towards(above, std::log(cell->high), least);
+      }
+  return {std::exp(-below - kWidening * least), std::exp(above + kWidening * least), false, Evidence::gpu, Seconds{0}};
+}
+
+Range ChipRanges::of(const OperationKind& kind, Seconds time, std::string_view engine) const {
+  if (time < kShortestKernel) return on_shorter(of(kind, kShortestKernel, engine), time);
+  const std::size_t index = index_of(kind.family);
+  for (const Near& near : near_)
+    if (near.distance[index] == 0.0)
+      if (const auto range = on_this_gpu(near, kind, time, engine)) return *range;
+  return on_a_stranger(kind, time, engine);
 }
 
 }  // namespace ridgeline

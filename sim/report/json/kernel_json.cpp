@@ -29,7 +29,7 @@ nlohmann::ordered_json profile_json(const KernelProfile& p) {
   return out;
 }
 
-nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
+nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range, const std::string& reason,
                                    const Sensitivity* sensitivity) {
   using nlohmann::ordered_json;
   ordered_json out;
@@ -37,7 +37,10 @@ nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Ran
   out["time_us"] = us;
   out["low_us"] = us * range.low;
   out["high_us"] = us * range.high;
-  if (!range.validated) out["validated"] = false;
+  if (!range.validated) {
+    out["validated"] = false;
+    if (!reason.empty()) out["estimated"] = reason;
+  }
   if (prediction.times.empty()) return out;
   const KernelTime& main = prediction.times[prediction.longest];
   out["limiter"] = name_of(main.limited_by());

@@ -12,8 +12,8 @@ namespace ridgeline {
 /// What a simulation saw inside a kernel.
 nlohmann::ordered_json profile_json(const KernelProfile& profile);
 
-/// `sensitivity` may be null.
-nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
+/// `reason`: why the range is an estimate (reason_of). `sensitivity` may be null.
+nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range, const std::string& reason,
                                    const Sensitivity* sensitivity = nullptr);
 
 }  // namespace ridgeline

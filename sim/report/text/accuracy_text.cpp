@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/hardware/load_gpu.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {
@@ -43,6 +45,20 @@ std::string seen_text(const SeenRows& seen, std::size_t n) {
 std::string seen_text(const StepAccuracy& s) {
   const bool time = s.quantity.starts_with("step time") || s.quantity == "GPU busy";
   return time ? seen_text(s.seen, s.errors.n) : "no fit";
+}
+
+/// A line for the GPUs of hw/ that no row is about; nothing where there are none.
+std::string shipped_without_rows(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps) {
+  std::string names;
+  for (const std::string& name : hardware_names()) {
+    if (std::any_of(families.begin(), families.end(), [&](const auto& f) { return f.hardware == name; }) ||
+        std::any_of(steps.begin(), steps.end(), [&](const auto& s) { return s.group.starts_with(name + " ("); }))
+      continue;
+    names += (names.empty() ? "" : ", ") + hardware_name(name);
+  }
+  if (names.empty()) return "";
+  return fmt::format("\nWithout a row: {}. No time on them is among the measurements; every prediction is estimated.\n",
+                     names);
 }
 
 std::string coverage_text(const RangeCoverage& coverage) {
@@ -97,6 +113,24 @@ nlohmann::ordered_json accuracy_json(std::span<const FamilyAccuracy> families, s
   return {{"kernels", std::move(kernels)}, {"steps", std::move(step_rows)}};
 }
 
+std::string case_lines(std::span<const ValidatedCase> cases) {
+  std::string out;
+  for (const ValidatedCase& c : cases) {
+    nlohmann::ordered_json line{{"hardware", c.hardware},
+                                {"die", c.die},
+                                {"software", c.software},
+                                {"measured", source_name(c.source)},
+                                {"family", c.kind.family},
+                                {"kind", c.kind.key()},
+                                {"op", c.op},
+                                {"measured_us", in_microseconds(c.measured)}};
+    for (const auto& [kind, time] : c.predicted) line[kind + "_us"] = in_microseconds(time);
+    if (c.by_bytes) line["by_bytes_us"] = in_microseconds(*c.by_bytes);
+    out += line.dump() + "\n";
+  }
+  return out;
+}
+
 std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps,
                               std::span<const ValidatedStep> each) {
   std::string out =
@@ -130,6 +164,7 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
     out += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:+.2f} | {} | {} |\n", hardware_name(s.group),
                        s.quantity, s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias,
                        coverage_text(s.coverage), seen_text(s));
+  out += shipped_without_rows(families, steps);
   out += "\n| step | GPU | measured | predicted | error | seen by a fit |\n|---|---|---|---|---|---|\n";
   for (const ValidatedStep& s : each) {
     if (!s.measured.step_time) continue;

@@ -12,6 +12,8 @@ namespace ridgeline {
 
 std::string accuracy_text(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps);
 nlohmann::ordered_json accuracy_json(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps);
+/// JSON lines: every kernel with its kind, measured and predicted times.
+std::string case_lines(std::span<const ValidatedCase> cases);
 /// docs/accuracy.md in full, every step with its own line.
 std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps,
                               std::span<const ValidatedStep> each);

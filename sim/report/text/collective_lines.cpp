@@ -85,7 +85,7 @@ std::string row_text(const CollectiveCase& one, const CollectiveTime& time) {
                                 time_text(loop), range, fmt::format("{:.1f}", time.bus.value() * 1e-9),
                                 runs ? fmt::format("{} {}", name_of(time.algorithm), name_of(time.protocol)) : "none",
                                 time.channels, limit_text(time.limiter));
-  if (!time.validated) row += fmt::format("\n    not validated: {}", time.why_not);
+  if (!time.validated) row += fmt::format("\n    estimated: {}", time.why_not);
   return row;
 }
 

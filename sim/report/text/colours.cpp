@@ -13,7 +13,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kWords{{{
                                                                                {"MAY NOT FIT", kYellow},
                                                                                {" NO ", kRed},
                                                                                {"cannot run", kRed},
-                                                                               {"not validated", kYellow},
+                                                                               {"estimated", kYellow},
                                                                                {"note:", kYellow},
                                                                                {"host not measured", kYellow}}};
 constexpr std::size_t kLabelBegin = 2, kTextBegin = 16;  // where labels and what they label begin

@@ -24,7 +24,7 @@ KernelLines::KernelLines(Gpu gpu, Software software, std::string_view engine, Ke
     : gpu_(std::move(gpu)),
       software_(std::move(software)),
       options_(std::move(options)),
-      ranges_(ResidualRanges::load()),
+      ranges_(residual_ranges(), gpu_, software_.name),
       engine_(make_engine(engine, gpu_)),
       lowering_(gpu_, software_) {}
 
@@ -39,11 +39,14 @@ KernelLines::Answer KernelLines::answer(std::string_view given) const {
     std::optional<Sensitivity> sensitivity;
     if (!options_.timeline.empty()) write_file(options_.timeline, kernel_timeline(prediction));
     if (options_.sensitivity) sensitivity = kernel_sensitivity(kernel, gpu_, software_, engine_->name());
-    const Range range = ranges_.of_kernel(kernel.op, prediction.time, gpu_, engine_->name());
+    const OperationKind kind = kind_of(kernel.op, prediction.launches.at(prediction.longest));
+    const Range range = ranges_.of(kind, prediction.time, engine_->name());
+    const std::string reason = reason_of(range, kind);
     if (options_.text) {
-      return {kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range)};
+      return {
+          kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range, reason)};
     }
-    line["predicted"] = kernel_json(prediction, range, sensitivity ? &*sensitivity : nullptr);
+    line["predicted"] = kernel_json(prediction, range, reason, sensitivity ? &*sensitivity : nullptr);
     if (options_.changed_hardware) line["predicted"]["hardware_changed"] = true;
   } catch (const ordered_json::exception& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};

@@ -35,7 +35,7 @@ class KernelLines {
   Gpu gpu_;
   Software software_;
   KernelLineOptions options_;
-  ResidualRanges ranges_;
+  ChipRanges ranges_;
   std::unique_ptr<TimingEngine> engine_;
   Lowering lowering_;
 };

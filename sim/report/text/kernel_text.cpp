@@ -10,12 +10,16 @@
 
 namespace ridgeline {
 
-std::string kernel_text(std::string_view title, const KernelPrediction& prediction, const Range& range) {
+std::string kernel_text(std::string_view title, const KernelPrediction& prediction, const Range& range,
+                        const std::string& reason) {
   std::string out;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{}\n", title);
   fmt::format_to(to, "  {} ({} to {}{})\n", to_string(prediction.time), to_string(prediction.time * range.low),
-                 to_string(prediction.time * range.high), range.validated ? "" : ", not validated");
+                 to_string(prediction.time * range.high),
+                 range.validated  ? ""
+                 : reason.empty() ? ", estimated"
+                                  : ", estimated: " + reason);
   std::vector<ProfiledKernel> profiled;
   for (std::size_t i = 0; i < prediction.launches.size(); ++i) {
     const KernelLaunch& launch = prediction.launches[i];

@@ -9,7 +9,8 @@
 
 namespace ridgeline {
 
-/// `title` heads it: the case as it was given.
-std::string kernel_text(std::string_view title, const KernelPrediction& prediction, const Range& range);
+/// `title` heads it: the case as it was given. `reason`: why the range is an estimate (reason_of).
+std::string kernel_text(std::string_view title, const KernelPrediction& prediction, const Range& range,
+                        const std::string& reason);
 
 }  // namespace ridgeline

@@ -298,7 +298,7 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
   out += "\n";
   write_wrapped(out, "  step time     ",
                 fmt::format("{} ({} to {}{})   {} samples/s   {} tokens/s", duration(p.step.time), duration(p.step.low),
-                            duration(p.step.high), p.step.validated ? "" : ", not validated",
+                            duration(p.step.high), p.step.validated ? "" : ", estimated",
                             four_digits(p.step.samples_per_s), four_digits(p.step.tokens_per_s)));
   write_wrapped(out, "  limited by    ", limiting(p));
   write_wrapped(out, "  phases        ",

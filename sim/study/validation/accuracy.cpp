@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
-
-#include "sim/answer/ranges/residual_ranges.h"
 
 namespace ridgeline {
 namespace {
@@ -32,7 +29,7 @@ std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const ValidatedCase& c = cases[i];
     for (const auto& [kind, time] : c.predicted) {
-      Group& group = groups[{c.hardware, c.source, c.family, kind}];
+      Group& group = groups[{c.hardware, c.source, std::string(c.kind.family), kind}];
       group.ratios.push_back(ratio(time, c.measured));
       add_seen(group.seen, c.seen_by);
       if (kind == "analytic") group.coverage.add(inside[i]);
@@ -81,48 +78,6 @@ std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
         out.push_back({group, quantity, error_statistics(found->second.ratios), found->second.seen,
                        found->second.coverage, found->second.ratios});
   return out;
-}
-
-nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
-  // The least and the greatest of n cases hold a share (n - 1) / (n + 1) of further ones between them: 19 hold nine in
-  // ten. A smaller group says nothing of its own.
-  constexpr std::size_t kFewest = 20;
-  constexpr double kLevel = 0.955;  // of each end; interleaved halves of the cases then hold nine in ten of each other
-  // By group, the residuals of all its cases (under "") and of each population: usual shapes, unusual ones, published.
-  std::map<std::string, std::map<std::string, std::vector<double>>> groups;
-  for (const ValidatedCase& c : cases) {
-    for (const auto& [kind, time] : c.predicted) {
-      if (kind == "analytic-datasheet") continue;
-      const double residual = ratio(c.measured, std::max(time, kShortestKernel));
-      for (const std::string_view bucket : {size_bucket(time), std::string_view("any")}) {
-        auto& group = groups[fmt::format("{}/{}/{}/{}", kind, c.hardware, c.family, bucket)];
-        group[""].push_back(residual);
-        group[c.source].push_back(residual);
-      }
-    }
-  }
-  nlohmann::ordered_json ranges = nlohmann::ordered_json::object();
-  for (const auto& [key, populations] : groups) {
-    const std::size_t all = populations.at("").size();
-    if (all < kFewest) continue;
-    // Nine in ten of every population, not of their mixture alone: a case to come may belong to any.
-    double low = 1e300, high = 0.0;
-    for (const auto& [source, residuals] : populations) {
-      if (residuals.size() < kFewest) continue;
-      // A finite sample knows its tails less well than it seems: the levels are those of conformal prediction.
-      const double n = static_cast<double>(residuals.size()), level = std::min(1.0, kLevel * (n + 1.0) / n);
-      low = std::min(low, quantile(residuals, 1.0 - level));
-      high = std::max(high, quantile(residuals, level));
-    }
-    const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
-    ranges[key] = {{"n", all}, {"low", rounded(low)}, {"high", rounded(high)}};
-  }
-  return {{"what",
-           "4.5 % and 95.5 % quantiles of measured / predicted kernel time (half a microsecond at least) over cases no "
-           "constant was fitted on: "
-           "engine/GPU/family/size; the widest of usual shapes, unusual ones and published times"},
-          {"made_by", "ridgeline validate --write-residuals"},
-          {"ranges", std::move(ranges)}};
 }
 
 }  // namespace ridgeline

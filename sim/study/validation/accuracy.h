@@ -1,7 +1,6 @@
-// Error tables and residual ranges made from validated kernels and steps.
+// Error tables made from validated kernels and steps.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <span>
 #include <string>
@@ -42,10 +41,5 @@ struct StepAccuracy {
 };
 /// One row for each group and quantity that has steps.
 std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps);
-
-/// hw/residuals.json: 4.5 % and 95.5 % quantiles of measured / predicted by engine, GPU, family and size (or any size),
-/// the widest over the populations of a group (usual shapes, unusual ones, published times) and over all of it. Groups
-/// of fewer than 20 cases are left out, and populations of as few have no say of their own.
-nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases);
 
 }  // namespace ridgeline

@@ -1,5 +1,6 @@
 #include "sim/study/validation/kernel_validation.h"
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -96,15 +97,17 @@ class Validation {
     if (!predictors) predictors = std::make_unique<Predictors>(timed.hardware, repetitions);
     Predictors& p = *predictors;
     const std::string family(family_of(kernels.front().op));
+    const Gpu& gpu = p.measured;
     ValidatedCase result{.hardware = timed.hardware,
-                         .family = family,
+                         .die = fmt::format("{}.{} with {} SMs", gpu.compute_major, gpu.compute_minor, gpu.sm.count),
+                         .kind = {},
                          .op = timed.op,
                          .dtype = timed.dtype,
                          .source = timed.source,
+                         .software = software,
                          .seen_by = timed.publisher.empty() ? "" : p.cited.seen_by(timed.publisher, family),
-                         .measured = timed.measured,
-                         .predicted = {}};
-    asked_.push_back({std::move(result), timed, std::move(kernels), &p, &p.under(stack(software))});
+                         .measured = timed.measured};
+    asked_.push_back({std::move(result), timed, std::move(kernels), {}, &p, &p.under(stack(software))});
   }
 
   /// Every case that its GPU can run, in the order in which they were added.
@@ -121,9 +124,32 @@ class Validation {
     ValidatedCase result;
     Timed timed;
     std::vector<KernelCase> kernels;
+    std::optional<KernelCase> bytes{};  ///< one memory-bound operation as an unknown one of its bytes
     const Predictors* predictors = nullptr;
     const Predictors::Lowerings* under = nullptr;
   };
+
+  /// The kind of a case's first operation, and what the case is to those who know its bytes alone.
+  static void describe(Asked& asked, const KernelCase& kernel, const KernelPrediction& predicted) {
+    if (!asked.result.kind.operation.empty() || predicted.launches.empty()) return;
+    asked.result.kind = kind_of(kernel.op, predicted.launches[predicted.longest]);
+    const std::string_view family = asked.result.kind.family;
+    if (asked.kernels.size() > 1 || (family != "pointwise" && family != "reduction")) return;
+    std::map<int, double> read, written;
+    for (const KernelLaunch& launch : predicted.launches) {
+      for (const Access& access : launch.reads)
+        if (access.operand >= 0) read[access.operand] = std::max(read[access.operand], access.bytes);
+      for (const Access& access : launch.writes)
+        if (access.operand >= 0) written[access.operand] = std::max(written[access.operand], access.bytes);
+    }
+    const auto sum = [](const std::map<int, double>& bytes) {
+      double total = 0;
+      for (const auto& [operand, count] : bytes) total += count;
+      return static_cast<std::int64_t>(total);
+    };
+    if (read.empty() && written.empty()) return;  // lists of tensors
+    asked.bytes = KernelCase{UnknownOp{asked.timed.op, sum(read), sum(written)}, kernel.input_sets, -1};
+  }
 
   /// Leaves a case without predictions where it was measured with a backend that this GPU's file does not have.
   void predict(Asked& asked) const {
@@ -133,6 +159,7 @@ class Validation {
       Seconds sum{0};
       for (const KernelCase& kernel : asked.kernels) {
         const KernelPrediction predicted = predict_kernel(kernel, lowering, engine);
+        if (&engine == p.analytic.get()) describe(asked, kernel, predicted);
         sum += predicted.time;
         if (timed.row) sum += between_kernels(*timed.row, predicted.launches.size(), lowering.gpu());
       }
@@ -143,6 +170,9 @@ class Validation {
       predicted["analytic"] = time(asked.under->measured, *p.analytic);
       predicted["analytic-datasheet"] = time(asked.under->datasheet, *p.analytic_datasheet);
       predicted["roofline"] = time(asked.under->datasheet, *p.roofline);
+      if (asked.bytes)
+        asked.result.by_bytes =
+            std::max(predict_kernel(*asked.bytes, asked.under->measured, *p.analytic).time, timed.floor);
       if (simulated_) predicted["simulate"] = time(asked.under->measured, *p.simulate);
     } catch (const std::invalid_argument&) {
       return;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/answer/ranges/operation_kind.h"
 #include "sim/units/quantity.h"
 
 namespace ridgeline {
@@ -13,13 +15,16 @@ namespace ridgeline {
 /// One measured kernel case and what each kind of prediction says.
 struct ValidatedCase {
   std::string hardware;  ///< file in hw/ it was predicted with
-  std::string family;    ///< family_of the op
+  std::string die{};     ///< compute capability and SMs, which boards of one die share
+  OperationKind kind;    ///< of the first operation, under the analytic engine
   std::string op, dtype;
   std::string
       source;  ///< "ours"; "wide": ours of unusual shapes; "public"; "public, serving": as serving libraries run them
-  std::string seen_by;  ///< the fit or the description that saw it, in words; none where empty
+  std::string software{};  ///< file in hw/software it was predicted with
+  std::string seen_by{};   ///< the fit or the description that saw it, in words; none where empty
   Seconds measured;
-  std::map<std::string, Seconds> predicted;  ///< by prediction kind
+  std::map<std::string, Seconds> predicted{};  ///< by prediction kind
+  std::optional<Seconds> by_bytes{};  ///< predicted as an operation without a law, from its bytes; memory-bound alone
 };
 
 /// The kinds of prediction compared: with measured numbers, with datasheet numbers and estimates alone, the

@@ -5,7 +5,7 @@
 
 #include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/validation/accuracy.h"
+#include "sim/study/validation/residual_table.h"
 
 namespace ridgeline {
 
@@ -22,7 +22,7 @@ std::vector<bool> inside_ranges_of_the_other_half(std::span<const ValidatedCase>
     for (std::size_t i = tested; i < cases.size(); i += 2) {
       const ValidatedCase& c = cases[i];
       const Seconds predicted = c.predicted.at("analytic");
-      const Range range = of_chip.at(c.hardware)->of_family(c.family, predicted, "analytic");
+      const Range range = of_chip.at(c.hardware)->of(c.kind, predicted, "analytic");
       const double residual = ratio(c.measured, predicted);
       inside[i] = residual >= range.low && residual <= range.high;
     }

@@ -10,7 +10,7 @@ export function summary({ prediction, device }) {
   const fits = !memory ? 'the recording says nothing of memory' : memory.fits
     ? h('small', { class: 'good' }, `fits: ${percent(share)} of ${bytes(memory.capacity_bytes)}`)
     : h('small', { class: 'bad' }, `does not fit in ${bytes(memory.capacity_bytes)}`);
-  const range = `${seconds(step.low_s)} to ${seconds(step.high_s)}` + (step.validated ? '' : ', not validated here');
+  const range = `${seconds(step.low_s)} to ${seconds(step.high_s)}` + (step.validated ? '' : ', estimated');
   return h('section', {},
     h('h1', {}, prediction.scenario || prediction.hardware),
     h('p', {}, `${device.title}, engine ${prediction.engine}`),
