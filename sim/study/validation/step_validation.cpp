@@ -150,6 +150,8 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     source.text_name = row["id"];
     const PublishedRuns::Run run = runs.run_of(source.text_name);
     source.overrides = run.overrides;
+    const json overrides = row.value("overrides", json::object());
+    for (const auto& [key, value] : overrides.items()) source.overrides.push_back({key, value.get<std::string>(), ""});
     if (!scenario.contains("host") && file.machine.host != "default")
       source.overrides.push_back({"host", file.machine.host, ""});
     MeasuredStep m;
