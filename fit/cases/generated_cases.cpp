@@ -1,168 +1,29 @@
 #include "fit/cases/generated_cases.h"
 
-#include <algorithm>
-#include <array>
-#include <nlohmann/json.hpp>
-#include <string_view>
-#include <utility>
-
-#include "sim/kernels/memory_bound/memory_bound_launch.h"
-#include "sim/timing/l2_residency.h"
+#include "sim/study/validation/generated_kernels.h"
 #include "sim/timing/memory_bound/memory_bound_kernels.h"
-#include "sim/units/ceil_div.h"
 
 namespace ridgeline::fit {
 namespace {
 
-using nlohmann::json;
-using K = MemoryBoundKernel;
-
-/// A generated kernel as its name, its numbers and its launch tell it.
-struct Generated {
-  std::string name;
-  std::string_view heuristic{};  ///< pointwise, persistent_reduction or reduction
-  std::int64_t across = 0;       ///< elements, or rows of a reduction
-  std::int64_t along = 1;        ///< elements of a reduced row
-  double read = 0, written = 0;  ///< bytes
-  bool random = false, scattered = false;
-  DType type = DType::fp32;
-  std::array<std::int64_t, 3> grid{1, 1, 1};
-  int threads = 128, registers = 32;
-};
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-/// Kernels of which an operand is read in part: how much their operands' sizes do not say.
-bool reads_in_part(std::string_view name) {
-  return (has(name, "embedding") && !has(name, "embedding_dense_backward")) || has(name, "slice") ||
-         has(name, "nll_loss") || has(name, "gather") || has(name, "index");
-}
-
-/// Instructions an element beyond those that move it, as sim/workload/compile/decompose.cpp counts them. A sum's name
-/// has all that came before it, most of which it reads.
-double arithmetic_of(const Generated& kernel, K kind) {
-  if (kind == K::triton_columns) return 1.0;
-  constexpr std::array<std::pair<std::string_view, double>, 5> kCosts{
-      {{"gelu_backward", 12.0}, {"gelu", 42.0}, {"tanh", 30.0}, {"silu", 12.0}, {"layer_norm", 4.0}}};
-  double result = kernel.random ? 150.0 : 1.0;
-  for (const auto& [part, cost] : kCosts)
-    if (has(kernel.name, part)) result += cost;
-  if (has(kernel.name, "softmax")) result += kind == K::triton_long_rows ? 36.0 : 12.0;
-  return result;
-}
-
-K class_of(const Generated& kernel) {
-  constexpr std::int64_t kRowsOfBlock = 16;
-  const std::int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
-  if (kernel.heuristic == "pointwise") return kernel.scattered ? K::triton_gather : K::triton_pointwise;
-  if (kernel.heuristic == "persistent_reduction")
-    return kernel.across == kRowsOfBlock * blocks ? K::triton_row_blocks : K::triton_rows;
-  return has(kernel.name, "softmax") || kernel.along > 1024 ? K::triton_long_rows : K::triton_columns;
-}
-
-KernelLaunch launch_of(const Generated& kernel) {
-  const K kind = class_of(kernel);
-  const auto elements = static_cast<double>(kernel.across * kernel.along);
-  const double threads = static_cast<double>(kernel.grid[0] * kernel.grid[1] * kernel.grid[2] * kernel.threads);
-  const double work = 1.0 + arithmetic_of(kernel, kind) / constants_of(kind).instructions_full;
-  double turns = 1.0;
-  switch (kind) {
-    case K::triton_row_blocks: turns = elements / threads; break;
-    case K::triton_long_rows: turns = static_cast<double>(ceil_div(kernel.along, 2048)); break;
-    case K::triton_columns: turns = static_cast<double>(ceil_div(kernel.along, 16)); break;
-    default: turns = elements / threads * work; break;
+void add(const std::vector<GeneratedKernel>& kernels, int machine, const Gpu& gpu, Collected& collected) {
+  for (const GeneratedKernel& one : kernels) {
+    const int kernel_class = std::get<MemoryBoundWork>(one.launch.work).kernel_class;
+    auto& [cases, timed] = collected[std::string(name_of(static_cast<MemoryBoundKernel>(kernel_class)))];
+    cases.push_back({one.time.value(), machine, one.held_out, one.shape, one.row});
+    timed.push_back({.launch = one.launch, .residency = one.residency, .gpu = &gpu});
   }
-  KernelLaunch launch = memory_bound_launch(kind, kernel.name, TimeClass::elementwise, kernel.type,
-                                            {kernel.grid[0], kernel.grid[1], kernel.threads, kernel.registers, 0},
-                                            {.elements = elements * work, .iterations = turns});
-  launch.grid[2] = kernel.grid[2];
-  launch.reads = {{0, kernel.read}};
-  launch.writes = {{1, kernel.written}};
-  return launch;
-}
-
-std::array<std::int64_t, 3> grid_of(const json& grid) { return {grid[0], grid[1], grid[2]}; }
-
-/// In a step most inputs were just written: those that the L2 keeps are found there.
-void add_of_steps(const MeasuredFile& file, const Gpu& gpu, Collected& collected) {
-  constexpr double kKept = 20e6;
-  for_each_row(file, [&](const json& row) {
-    Generated kernel{.name = row["name"], .read = row["rd"], .written = row["wr"], .random = row["random"]};
-    const std::string heuristic = row["heuristic"];
-    const auto& numbers = row["nums"];
-    if (reads_in_part(kernel.name) || kernel.read <= 0.0) return;
-    kernel.heuristic = heuristic;
-    const bool reduces = heuristic != "pointwise";
-    if (numbers.size() < (reduces ? 2u : 1u)) return;
-    kernel.across = numbers[numbers.size() - (reduces ? 2 : 1)];
-    if (reduces) kernel.along = numbers[numbers.size() - 1];
-    kernel.grid = grid_of(row["grid"]);
-    kernel.scattered = kernel.grid[1] > 1;
-    kernel.threads = row["thr"];
-    kernel.registers = row["regs"];
-    const KernelLaunch launch = launch_of(kernel);
-    const std::uint64_t step = hash_of(row["cfg"].get<std::string>());
-    auto& [cases, timed] = collected[std::string(name_of(class_of(kernel)))];
-    cases.push_back({row["us"].get<double>() * 1e-6, 0, held_out_by_shape(step), step, hash_of(row.dump())});
-    timed.push_back({.launch = launch, .residency = {kernel.read <= kKept ? 1.0 : 0.0, 0.0}, .gpu = &gpu});
-  });
-}
-
-/// Functions of [rows, cols] (tools/measure_calls.py) that became one kernel.
-bool describe(const json& row, Generated& kernel) {
-  const std::string op = row["op"];
-  if (op.rfind("fused_", 0) != 0 || row["kernels"].size() != 1) return false;
-  const std::int64_t rows = std::stoll(row["case"][0].get<std::string>()),
-                     cols = std::stoll(row["case"][1].get<std::string>());
-  const bool half = row["case"][2] == "bfloat16";
-  const double tensor = static_cast<double>(rows * cols) * (half ? 2.0 : 4.0);
-  const json& one = row["kernels"][0];
-  kernel.name = one["name"];
-  kernel.type = half ? DType::bf16 : DType::fp32;
-  kernel.read = kernel.written = tensor;
-  kernel.across = rows * cols;
-  kernel.heuristic = "pointwise";
-  if (op == "fused_add" || op == "fused_transposed") kernel.read += tensor;
-  kernel.scattered = op == "fused_transposed";
-  if (op == "fused_softmax" || op == "fused_norm") {
-    kernel.across = rows, kernel.along = cols;
-    kernel.heuristic = has(kernel.name, "_per_") ? "persistent_reduction" : "reduction";
-  } else if (op == "fused_columns") {
-    return false;  // two kernels but for the smallest
-  }
-  kernel.grid = grid_of(one["grid"]);
-  kernel.threads = one["block"][0];
-  kernel.registers = one["regs"];
-  return true;
-}
-
-void add_of_calls(const MeasuredFile& file, int machine, const Gpu& gpu, Collected& collected) {
-  for_each_row(file, [&](const json& row) {
-    Generated kernel;
-    if (!describe(row, kernel)) return;
-    const std::vector<KernelLaunch> launches{launch_of(kernel)};
-    const std::uint64_t shape = hash_of(row["op"].get<std::string>() + row["case"].dump()), line = hash_of(row.dump());
-    const bool held_out = file.split == Split::held_out || (file.split == Split::by_shape && held_out_by_shape(shape));
-    for (const bool cold : {true, false}) {
-      auto& [cases, timed] = collected[std::string(name_of(class_of(kernel)))];
-      cases.push_back({row["kernels"][0][cold ? "us_cold" : "us_warm"].get<double>() * 1e-6, machine, held_out, shape,
-                       hash_of(cold ? "cold" : "warm", line)});
-      const auto residency = repeated_residency(launches, 1, cold ? 0 : 1, gpu.l2);
-      timed.push_back({.launch = launches.front(),
-                       .residency = residency.empty() ? std::vector<double>{} : residency.front(),
-                       .gpu = &gpu});
-    }
-  });
 }
 
 }  // namespace
 
 void add_generated(const Measurements& measurements, const Laboratory& laboratory, Collected& collected) {
   for (const MeasuredFile* file : measurements.index.of_kind("fused-kernels"))
-    add_of_steps(*file, laboratory.gpu, collected);
+    add(generated_of_steps(*file), 0, laboratory.gpu, collected);
   for (const MeasuredFile* file : measurements.index.of_kind("calls"))
     if (file->machine.hardware != "nvidia-h200-sxm-141gb")
-      add_of_calls(*file, measurements.machine(file->machine.name), laboratory.other_gpu, collected);
+      add(generated_of_calls(*file, laboratory.other_gpu), measurements.machine(file->machine.name),
+          laboratory.other_gpu, collected);
 }
 
 }  // namespace ridgeline::fit

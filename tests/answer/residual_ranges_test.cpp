@@ -11,6 +11,7 @@
 #include "sim/answer/ranges/beyond_measured.h"
 #include "sim/answer/ranges/busy_range.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/timing/memory_bound/memory_bound_kernels.h"
 
 namespace ridgeline {
 namespace {
@@ -46,6 +47,20 @@ ResidualRanges products_of_an_h200() {
 Range range_of(const ResidualRanges& ranges, const OperationKind& kind, double us, const Gpu& gpu,
                std::string_view engine = "analytic", std::string_view software = "pytorch-2.11") {
   return ChipRanges(ranges, gpu, software).of(kind, microseconds(us), engine);
+}
+
+TEST(OperationKind, IsTheOperationItsTypeAndTheLawOfItsLongestKernel) {
+  EXPECT_EQ(kind(kProduct).key(), "mm/16-bit/wgmma");
+  EXPECT_EQ(kind(kProduct).family, "gemm");
+  KernelLaunch rows, columns;
+  rows.work = MemoryBoundWork{.kernel_class = static_cast<int>(MemoryBoundKernel::reduce_rows)};
+  columns.work = MemoryBoundWork{.kernel_class = static_cast<int>(MemoryBoundKernel::reduce_columns)};
+  const Op sum = Reduction{ReductionKind::sum_cols, DType::fp16, 64, 64};
+  EXPECT_EQ(kind_of(sum, rows).key(), "sum/16-bit/reduce_rows");
+  EXPECT_EQ(kind_of(sum, columns).key(), "sum/16-bit/reduce_columns");
+  EXPECT_EQ(kind_of(FusedKernel{.shape = FusedKernel::Shape::long_rows}, rows).key(), "triton long rows//reduce_rows");
+  EXPECT_EQ(kind_of(UnknownOp{"my_op", 8, 8}, rows).family, "other");
+  EXPECT_EQ(kind_of(Memset{8}, KernelLaunch{}).words(), "memset");
 }
 
 TEST(ResidualRanges, ValidatedIsARowOfTheGpuTheKindTheSizeAndTheSoftware) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/hardware/load_gpu.h"
 #include "tests/support/made_prediction.h"
 
 namespace ridgeline {
@@ -87,6 +88,24 @@ TEST(AccuracyMarkdown, PutsTheOtherKindsBeside) {
   EXPECT_THAT(page, HasSubstr("\n| a step | made | 160 ms | 200 ms (190 ms to 215 ms) | +25.0 % | unseen |\n"));
   EXPECT_THAT(page, Not(HasSubstr("memory alone")));
   EXPECT_THAT(page, Not(HasSubstr("roofline |\n| made"))) << "a row a family, not a kind";
+}
+
+// Every shipped GPU has a row, or the line says that none of it was measured.
+TEST(AccuracyMarkdown, NamesEveryShippedGpu) {
+  const auto line_of = [](const std::string& page) {
+    const auto begin = page.find("Without a row: ");
+    return begin == page.npos ? "" : page.substr(begin, page.find('\n', begin) - begin);
+  };
+  std::vector<FamilyAccuracy> families = made_families();
+  std::vector<StepAccuracy> steps = made_steps();
+  const std::string nobody = line_of(accuracy_markdown(families, steps, {}));
+  for (const std::string& name : hardware_names()) EXPECT_THAT(nobody, HasSubstr(name.substr(7)));
+  for (const std::string& name : hardware_names()) {
+    const bool kernels = name.size() % 2 == 0;
+    if (kernels) families.push_back(families.front()), families.back().hardware = name;
+    else steps.push_back(steps.front()), steps.back().group = name + " (public)";
+  }
+  EXPECT_EQ(line_of(accuracy_markdown(families, steps, {})), "");
 }
 
 TEST(AccuracySummary, HasEachNumberOfARow) {

@@ -54,6 +54,7 @@ std::string_view type_name(DType type) { return type == DType::bf16 || type == D
 struct TypeOfOperation {
   std::string_view operator()(const Pointwise& op) const { return type_name(op.inputs[0]); }
   std::string_view operator()(const Softmax& op) const { return type_name(op.input); }
+  std::string_view operator()(const FusedKernel&) const { return ""; }  // several
   std::string_view operator()(const auto& op) const {
     if constexpr (requires { type_name(op.type); }) return type_name(op.type);
     else return "";

@@ -19,6 +19,7 @@ std::string hardware_name(const std::string& hardware) {
 std::string source_name(const std::string& source) {
   if (source == "public") return "published";
   if (source == "public, serving") return "serving";
+  if (source == "compiled" || source == "calls") return source;
   return source == "wide" ? "unusual" : "ours";
 }
 
@@ -143,7 +144,8 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
       "*analytic* uses the measured numbers of the GPU's file, *datasheet* the same laws with datasheet numbers and "
       "estimates alone, *roofline* the datasheet's ceilings.\n"
       "*ours*: usual sizes; *unusual*: sides below 32, small ops, few rows, odd head sizes and sequences, lists of "
-      "tensors, convolutions of any shape.\n\n"
+      "tensors, convolutions of any shape; *compiled*: kernels of torch.compile; *calls*: single calls of other "
+      "operations.\n\n"
       "| GPU | measured | family | n | median | mean | P90 | bias | datasheet median | roofline median "
       "| inside | seen by a fit |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const FamilyAccuracy& f : families) {

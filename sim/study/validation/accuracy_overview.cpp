@@ -31,6 +31,8 @@ std::string_view kernels_of(std::string_view family) {
 std::string kernels_named(const FamilyAccuracy& f) {
   if (f.source == "wide") return fmt::format("kernels of small and unusual shapes, {}", chip_of(f.hardware));
   if (f.source == "public") return fmt::format("kernels, {}, published", chip_of(f.hardware));
+  if (f.source == "compiled") return fmt::format("kernels of torch.compile, {}", chip_of(f.hardware));
+  if (f.source == "calls") return fmt::format("single calls of other operations, {}", chip_of(f.hardware));
   if (f.source == "public, serving") return fmt::format("products in serving libraries, {}", chip_of(f.hardware));
   return fmt::format("{}, {}", kernels_of(f.family), chip_of(f.hardware));
 }

@@ -16,8 +16,11 @@
 #include "sim/hierarchy/make_engine.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/validation/cited_sources.h"
+#include "sim/study/validation/generated_kernels.h"
 #include "sim/study/validation/measured_ops.h"
+#include "sim/study/validation/recorded_calls.h"
 #include "sim/study/validation/stated_software.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -107,7 +110,19 @@ class Validation {
                          .software = software,
                          .seen_by = timed.publisher.empty() ? "" : p.cited.seen_by(timed.publisher, family),
                          .measured = timed.measured};
-    asked_.push_back({std::move(result), timed, std::move(kernels), {}, &p, &p.under(stack(software))});
+    asked_.push_back({std::move(result), timed, std::move(kernels), {}, {}, &p, &p.under(stack(software))});
+  }
+
+  void add(const MeasuredFile& file, const GeneratedKernel& kernel) {
+    const Timed timed{.hardware = file.machine.hardware,
+                      .op = kernel.op.name,
+                      .dtype = std::string(name_of(kernel.op.type)),
+                      .source = "compiled",
+                      .publisher = {},
+                      .measured = kernel.time};
+    const std::size_t before = asked_.size();
+    add(timed, file.machine.software, {{kernel.op}});
+    if (asked_.size() > before) asked_.back().generated = kernel;
   }
 
   /// Every case that its GPU can run, in the order in which they were added.
@@ -124,7 +139,8 @@ class Validation {
     ValidatedCase result;
     Timed timed;
     std::vector<KernelCase> kernels;
-    std::optional<KernelCase> bytes{};  ///< one memory-bound operation as an unknown one of its bytes
+    std::optional<GeneratedKernel> generated{};  ///< whose launch is given
+    std::optional<KernelCase> bytes{};           ///< one memory-bound operation as an unknown one of its bytes
     const Predictors* predictors = nullptr;
     const Predictors::Lowerings* under = nullptr;
   };
@@ -151,8 +167,21 @@ class Validation {
     asked.bytes = KernelCase{UnknownOp{asked.timed.op, sum(read), sum(written)}, kernel.input_sets, -1};
   }
 
+  void predict_generated(Asked& asked) const {
+    const GeneratedKernel& kernel = *asked.generated;
+    const Predictors& p = *asked.predictors;
+    const auto time = [&](const TimingEngine& engine) { return engine.time(kernel.launch, kernel.residency).time; };
+    asked.result.kind = kind_of(kernel.op, kernel.launch);
+    std::map<std::string, Seconds>& predicted = asked.result.predicted;
+    predicted["analytic"] = time(*p.analytic);
+    predicted["analytic-datasheet"] = time(*p.analytic_datasheet);
+    predicted["roofline"] = time(*p.roofline);
+    if (simulated_) predicted["simulate"] = time(*p.simulate);
+  }
+
   /// Leaves a case without predictions where it was measured with a backend that this GPU's file does not have.
   void predict(Asked& asked) const {
+    if (asked.generated) return predict_generated(asked);
     const Predictors& p = *asked.predictors;
     const Timed& timed = asked.timed;
     const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
@@ -176,6 +205,8 @@ class Validation {
       if (simulated_) predicted["simulate"] = time(asked.under->measured, *p.simulate);
     } catch (const std::invalid_argument&) {
       return;
+    } catch (const UserError&) {
+      return;  // a shape that cannot be
     }
     asked.result.predicted = std::move(predicted);
   }
@@ -204,6 +235,35 @@ MeasuredOps add_own(Validation& validation, const MeasurementIndex& index, std::
                     "", row.time, Seconds{0}, &row},
                    row.file->machine.software, {{row.kernel}});
   return measured;
+}
+
+/// Kernels of torch.compile that no fit sees.
+void add_generated(Validation& validation, const MeasurementIndex& index) {
+  const auto add = [&](const MeasuredFile& file, const std::vector<GeneratedKernel>& kernels) {
+    for (const GeneratedKernel& kernel : kernels)
+      if (kernel.held_out) validation.add(file, kernel);
+  };
+  for (const MeasuredFile* file : index.of_kind("fused-kernels")) add(*file, generated_of_steps(*file));
+  std::map<std::string, Gpu> gpus;
+  for (const MeasuredFile* file : index.of_kind("calls")) {
+    const std::string& name = file->machine.hardware;
+    add(*file, generated_of_calls(*file, gpus.try_emplace(name, load_gpu(name)).first->second));
+  }
+}
+
+/// Single calls that are one operation and that no fit sees, each after a sweep of the L2.
+void add_calls(Validation& validation, const MeasuredFile& file) {
+  for_each_row(file, [&](const json& row) {
+    if (!row.contains("aten")) return;
+    const std::uint64_t shape = hash_of(row["op"].get<std::string>() + row["case"].dump());
+    if (file.split == Split::fit || (file.split == Split::by_shape && !held_out_by_shape(shape))) return;
+    const std::vector<Op> ops = recorded_ops(row);
+    if (ops.size() != 1) return;
+    double us = 0;
+    for (const json& kernel : row["kernels"]) us += kernel["us_cold"].get<double>();
+    validation.add({file.machine.hardware, row["op"], "", "calls", "", microseconds(us)}, file.machine.software,
+                   {{ops.front()}});
+  });
 }
 
 /// Published cases: rows of doubtful trust or dominated by their launch are left out.
@@ -245,6 +305,8 @@ std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::stri
   const MeasurementIndex index(folder);
   Validation validation(hardware, simulated);
   const MeasuredOps own = add_own(validation, index, hardware);
+  add_generated(validation, index);
+  for (const MeasuredFile* file : index.of_kind("calls")) add_calls(validation, *file);
   for (const MeasuredFile* file : index.of_kind("published-kernels")) add_published(validation, *file);
   return validation.predict();
 }
