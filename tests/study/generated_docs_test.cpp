@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sim/hardware/load_gpu.h"
 #include "sim/report/text/accuracy_text.h"
 #include "sim/study/validation/residual_table.h"
 #include "tests/study/validated.h"
@@ -39,6 +40,17 @@ constexpr const char* kHint =
 TEST(GeneratedDocs, TheErrorTablesAreTodays) {
   EXPECT_EQ(contents("docs/accuracy.md"), accuracy_markdown(tables().families, tables().step_rows, tables().steps))
       << kHint;
+}
+
+TEST(GeneratedDocs, TheErrorTablesNameEveryShippedGpu) {
+  const std::string page = contents("docs/accuracy.md");
+  for (const std::string& name : hardware_names()) {
+    const std::string gpu = name.substr(std::string_view("nvidia-").size());
+    const bool row = page.find("\n| " + gpu + " ") != page.npos;
+    const bool line =
+        page.find("Without a row: ") != page.npos && page.find(gpu, page.find("Without a row: ")) != page.npos;
+    EXPECT_TRUE(row || line) << name;
+  }
 }
 
 TEST(GeneratedDocs, TheReadmeShowsTodaysErrors) {

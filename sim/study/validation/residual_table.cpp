@@ -41,13 +41,13 @@ double weighted_quantile(Sample sample, double q) {
   return sample.back().value;
 }
 
-struct Bounds {
+struct ResidualBounds {
   double low = 1e300, high = 0;
   void widen(double l, double h) { low = std::min(low, l), high = std::max(high, h); }
 };
 
-Bounds bounds_of(const Sample& sample) {
-  Bounds bounds;
+ResidualBounds bounds_of(const Sample& sample) {
+  ResidualBounds bounds;
   if (!sample.empty())
     bounds.widen(weighted_quantile(sample, 1.0 - kMixedLevel), weighted_quantile(sample, kMixedLevel));
   return bounds;
@@ -75,7 +75,7 @@ Sample of_few_rows(const std::vector<double>& rows, const Sample& rest) {
 }
 
 /// Residuals of one kind and size, all and by population.
-struct Rows {
+struct KindRows {
   std::vector<double> all;
   std::map<std::string, std::vector<double>> populations;
   double longest_us = 0;
@@ -85,14 +85,14 @@ struct Rows {
     longest_us = std::max(longest_us, in_microseconds(c.measured));
   }
   /// Nine in ten of every population, not of their mixture alone: a case to come may belong to any.
-  [[nodiscard]] Bounds bounds() const {
-    Bounds bounds;
+  [[nodiscard]] ResidualBounds bounds() const {
+    ResidualBounds bounds;
     Sample every;
     ridgeline::add(every, all, 1.0);
     const auto widen = [&](const std::vector<double>& residuals) {
       if (residuals.size() < static_cast<std::size_t>(kFewestRows)) return;
       if (residuals.size() < kOwnRange) {
-        const Bounds few = bounds_of(of_few_rows(residuals, every));
+        const ResidualBounds few = bounds_of(of_few_rows(residuals, every));
         bounds.widen(few.low, few.high);
         return;
       }
@@ -105,7 +105,7 @@ struct Rows {
     return bounds;
   }
 };
-using SizedRows = std::array<Rows, kSizes>;
+using SizedRows = std::array<KindRows, kSizes>;
 
 struct Board {
   std::string die;
@@ -124,10 +124,10 @@ Sample of_kinds(const std::map<std::string, SizedRows>& kinds, std::size_t size,
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-nlohmann::ordered_json cell(const Bounds& bounds) { return {rounded(bounds.low), rounded(bounds.high)}; }
+nlohmann::ordered_json cell(const ResidualBounds& bounds) { return {rounded(bounds.low), rounded(bounds.high)}; }
 
 /// One line for an object that holds no others.
-void write(std::string& out, const nlohmann::ordered_json& value, const std::string& indent) {
+void write_json(std::string& out, const nlohmann::ordered_json& value, const std::string& indent) {
   const bool nested = std::any_of(value.begin(), value.end(), [](const auto& item) { return item.is_object(); });
   if (!value.is_object() || !nested) {
     out += value.dump();
@@ -137,7 +137,7 @@ void write(std::string& out, const nlohmann::ordered_json& value, const std::str
   bool first = true;
   for (const auto& [key, item] : value.items()) {
     out += (first ? "\n" : ",\n") + indent + " " + nlohmann::json(key).dump() + ": ";
-    write(out, item, indent + " ");
+    write_json(out, item, indent + " ");
     first = false;
   }
   out += "\n" + indent + "}";
@@ -163,7 +163,7 @@ class EngineTable {
       if (family == "other") continue;
       for (const auto& [kind, rows] : of_family)
         for (std::size_t size = kSmallest; size < kSizes; ++size) {
-          const Rows& here = rows[size];
+          const KindRows& here = rows[size];
           if (here.all.size() < static_cast<std::size_t>(kFewestRows)) continue;
           nlohmann::ordered_json& out = kinds[kind][kSizeNames[size]];
           out = cell(here.all.size() >= kOwnRange ? here.bounds() : of_few(name, family, kind, size));
@@ -201,8 +201,8 @@ class EngineTable {
   }
 
   /// A range of fewer than kOwnRange rows: they have their share of the weight, the board's other kinds the rest.
-  [[nodiscard]] Bounds of_few(const std::string& board, const std::string& family, const std::string& kind,
-                              std::size_t size) const {
+  [[nodiscard]] ResidualBounds of_few(const std::string& board, const std::string& family, const std::string& kind,
+                                      std::size_t size) const {
     const auto& kinds = boards_.at(board).kinds.at(family);
     Sample others = of_kinds(kinds, size, kind);
     if (others.empty()) others = of_kinds(kinds, kAny, kind);
@@ -289,7 +289,7 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases, std:
 
 std::string residual_text(const nlohmann::ordered_json& table) {
   std::string text;
-  write(text, table, "");
+  write_json(text, table, "");
   return text + "\n";
 }
 
