@@ -58,7 +58,9 @@ TEST(OperationKind, IsTheOperationItsTypeAndTheLawOfItsLongestKernel) {
   const Op sum = Reduction{ReductionKind::sum_cols, DType::fp16, 64, 64};
   EXPECT_EQ(kind_of(sum, rows).key(), "sum/16-bit/reduce_rows");
   EXPECT_EQ(kind_of(sum, columns).key(), "sum/16-bit/reduce_columns");
-  EXPECT_EQ(kind_of(FusedKernel{.shape = FusedKernel::Shape::long_rows}, rows).key(), "triton long rows//reduce_rows");
+  FusedKernel generated;
+  generated.shape = FusedKernel::Shape::long_rows;
+  EXPECT_EQ(kind_of(generated, rows).key(), "triton long rows//reduce_rows");
   EXPECT_EQ(kind_of(UnknownOp{"my_op", 8, 8}, rows).family, "other");
   EXPECT_EQ(kind_of(Memset{8}, KernelLaunch{}).words(), "memset");
 }
@@ -154,9 +156,9 @@ TEST(BeyondMeasured, AStepOfMoreThanTwiceTheLargestMeasuredIsExtrapolated) {
   EXPECT_THAT(sentences(201, 2048),
               ::testing::ElementsAre(
                   "A micro-batch of 201 is beyond measured steps, which reach 100: the time is extrapolated."));
-  EXPECT_EQ(sentences(1000000, 2049).size(), 2u);
-  EXPECT_THAT(sentences(1000000, 2049).back(), HasSubstr("1,000,000"));
-  EXPECT_THAT(sentences(1000000, 2049).front(), HasSubstr("A sequence length of 2,049"));
+  EXPECT_EQ(sentences(100000, 2049).size(), 2u);
+  EXPECT_THAT(sentences(100000, 2049).back(), HasSubstr("100,000"));
+  EXPECT_THAT(sentences(100000, 2049).front(), HasSubstr("A sequence length of 2,049"));
 }
 
 /// Of ops that take 200 us each.

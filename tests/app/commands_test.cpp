@@ -92,7 +92,7 @@ TEST(Predict, ChangedHardwareSaysSoAndIsNotSlower) {
     const json then = json::parse(run_program(command + sets).out);
     EXPECT_LE(then["step"]["time_s"].get<double>(), now["step"]["time_s"].get<double>() * (1.0 + 1e-6)) << sets;
     EXPECT_FALSE(then["step"]["validated"].get<bool>()) << sets;
-    EXPECT_THAT(then["notes"].dump(), HasSubstr("no GPU with these numbers was measured")) << sets;
+    EXPECT_THAT(then["notes"].dump(), HasSubstr("No GPU with these numbers was measured")) << sets;
   }
 }
 

@@ -144,6 +144,21 @@ TEST(HostBoundSteps, AreMetWithTheScaleOfASmallStepBesideThem) {
   RecordProperty("signed", std::to_string(middle_of_two(errors)));
 }
 
+// The spread of a host whose scale was measured is what these steps show: nine in ten lie inside.
+TEST(HostBoundSteps, LieInTheRangeOfAHostWhoseScaleWasMeasured) {
+  int steps = 0, inside = 0;
+  for_each_row(ridgeline::testing::measurements().file("h100/host_bound_steps.jsonl.gz"), [&](const HostBoundRow& row) {
+    const double measured = middle_of_two(row["step_ms"].get<std::vector<double>>());
+    if (measured < kWaitsForTheHost * row["gpu_ms"].get<double>()) return;
+    const StepPrediction step = predict(scenario_of_host_bound(row), "analytic").step;
+    ++steps;
+    inside += measured >= step.low.value() * 1e3 && measured <= step.high.value() * 1e3;
+  });
+  ASSERT_GE(steps, 200);
+  EXPECT_GE(inside, 0.88 * steps);
+  EXPECT_LE(inside, 0.95 * steps) << "wider than it need be";
+}
+
 // The figure in tools/host_scale.py is that of these rows: half of them took longer than predicted.
 TEST(HostBoundSteps, TheScaleOfTheToolIsTheMiddleOfTheMachinesItWasTakenFrom) {
   const std::vector<double> errors = errors_of_host_bound(false);

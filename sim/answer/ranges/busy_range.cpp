@@ -34,6 +34,14 @@ bool is_shipped(const Gpu& gpu) {
          chip_distance(gpu, load_gpu(gpu.name), ~Laws{0}) == 0.0;
 }
 
+/// How steps on the GPU of that name are met; "" where none was measured.
+std::string steps_met(const ChipRanges& ranges) {
+  const auto steps = ranges.table().steps_on(ranges.gpu().name);
+  if (!steps) return "";
+  return fmt::format("published steps on it are predicted within {:.0f} % (median of {})", std::max(1.0, steps->median),
+                     steps->count);
+}
+
 /// Why a step on a GPU that was not measured is estimated.
 std::string why_of_stranger(const ChipRanges& ranges) {
   if (ranges.nearest() == nullptr) return "nothing was measured: the range is a guess";
@@ -41,11 +49,10 @@ std::string why_of_stranger(const ChipRanges& ranges) {
   if (!is_shipped(gpu))
     return fmt::format("No GPU with these numbers was measured; {} is the nearest. The range is wider.",
                        chip_words(ranges.nearest()->name));
-  const auto steps = ranges.table().steps_on(gpu.name);
-  if (!steps) return fmt::format("We did not measure {}. The range is that of GPUs left out.", chip_words(gpu.name));
-  return fmt::format(
-      "We did not measure {}; published steps on it are predicted within {:.0f} % (median of {}). The range is wider.",
-      chip_words(gpu.name), std::max(1.0, steps->median), steps->count);
+  const std::string met = steps_met(ranges);
+  if (met.empty())
+    return fmt::format("We did not measure {}. The range is that of GPUs left out.", chip_words(gpu.name));
+  return fmt::format("We did not measure {}; {}. The range is wider.", chip_words(gpu.name), met);
 }
 
 /// Adds up a step's kernels operation by operation.
@@ -121,7 +128,9 @@ class BusySum {
     if (ranges_.distance() > 0.0) return why_of_stranger(ranges_);
     const auto most = std::max_element(reasons.begin(), reasons.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    return fmt::format("{:.0f} % of the kernels' time is estimated, most of it because {}", 100.0 * share, most->first);
+    const std::string met = is_shipped(ranges_.gpu()) ? steps_met(ranges_) : "";
+    return fmt::format("{:.0f} % of the kernels' time is estimated, most of it because {}{}", 100.0 * share,
+                       most->first, met.empty() ? "" : "; " + met);
   }
 
   const ChipRanges& ranges_;

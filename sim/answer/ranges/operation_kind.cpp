@@ -23,9 +23,7 @@ struct FamilyOfOp {
   std::string_view operator()(const MultiTensor& op) const {
     return op.function == MultiTensorFunction::norm ? "reduction" : "pointwise";
   }
-  std::string_view operator()(const FusedKernel& op) const {
-    return op.shape == FusedKernel::Shape::pointwise ? "pointwise" : "reduction";
-  }
+  std::string_view operator()(const FusedKernel&) const { return "generated"; }
   std::string_view operator()(const UnknownOp&) const { return "other"; }
   std::string_view operator()(const auto&) const { return "pointwise"; }
 };

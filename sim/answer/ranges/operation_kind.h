@@ -17,7 +17,7 @@ struct OperationKind {
   std::string operation;    ///< "mm" (with or without a bias), "gelu", "conv2d_backward depthwise"
   std::string_view type;    ///< "16-bit" (bf16 and fp16 run the same kernels), "fp32" ...; "" without a type
   std::string_view law;     ///< "wgmma", "attention", "layer_norm_vectorized"
-  std::string_view family;  ///< of laws: gemm, attention, reduction, pointwise, convolution, other
+  std::string_view family;  ///< of laws: gemm, attention, convolution, reduction, pointwise, generated, other
   /// "mm/16-bit/wgmma"
   [[nodiscard]] std::string key() const;
   /// For people: "mm in 16-bit".
@@ -27,7 +27,7 @@ struct OperationKind {
 /// `longest` is the kernel that takes most of the operation's time.
 OperationKind kind_of(const Op& op, const KernelLaunch& longest);
 
-/// Family of the laws that time an operation: gemm, attention, reduction, pointwise, convolution, other.
+/// Family of the laws that time an operation: gemm, attention, convolution, reduction, pointwise, generated, other.
 std::string_view family_of(const Op& op);
 
 }  // namespace ridgeline

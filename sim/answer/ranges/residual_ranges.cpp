@@ -23,12 +23,13 @@ struct LawsOfFamily {
 constexpr Laws kEvery = Law::occupancy | Law::power | static_cast<Laws>(Law::hierarchy);
 constexpr Laws kMemoryBound = kEvery | (Law::stream | Law::code) | (Law::residency | Law::copies);
 constexpr Laws kProduct = kEvery | (Law::choice | Law::product) | static_cast<Laws>(Law::residency);
-constexpr std::array<LawsOfFamily, 6> kFamilyLaws{
+constexpr std::array<LawsOfFamily, 7> kFamilyLaws{
     {{"gemm", kProduct},
      {"attention", kEvery | (Law::choice | Law::attention) | static_cast<Laws>(Law::residency)},
      {"convolution", kProduct | static_cast<Laws>(Law::convolution)},
      {"reduction", kMemoryBound},
      {"pointwise", kMemoryBound},
+     {"generated", kMemoryBound},
      {"other", kMemoryBound}}};
 /// Of a step: gaps and launches too.
 constexpr Laws kOfTime =

@@ -133,7 +133,7 @@ class ChipRanges {
   [[nodiscard]] const ResidualRanges& table() const { return *ranges_; }
 
  private:
-  static constexpr std::size_t kFamilies = 6;
+  static constexpr std::size_t kFamilies = 7;
   struct Near {
     const ResidualRanges::MeasuredChip* chip;
     std::array<double, kFamilies> distance;

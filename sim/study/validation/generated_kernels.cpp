@@ -123,8 +123,11 @@ FusedKernel::Shape fused_shape_of(K kind) {
 }
 
 GeneratedKernel measured_as(const Generated& kernel) {
-  return {.op = FusedKernel{.name = kernel.name, .shape = fused_shape_of(class_of(kernel)), .type = kernel.type},
-          .launch = launch_of(kernel)};
+  FusedKernel op;
+  op.name = kernel.name;
+  op.shape = fused_shape_of(class_of(kernel));
+  op.type = kernel.type;
+  return {.op = std::move(op), .launch = launch_of(kernel)};
 }
 
 }  // namespace

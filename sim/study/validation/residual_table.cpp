@@ -17,7 +17,7 @@ namespace ridgeline {
 namespace {
 
 constexpr double kLevel = 0.955;  // of each end; interleaved halves of the cases then hold nine in ten of each other
-constexpr double kMixedLevel = 0.96;  // … of rows of several kinds, populations or dies, which know a tail less well
+constexpr double kMixedLevel = 0.97;  // … of rows of several kinds, populations or dies, which know a tail less well
 constexpr std::size_t kEnoughKinds = 5;
 constexpr std::size_t kSmallest = 0, kAny = 3, kSizes = 4;
 constexpr std::array<const char*, kSizes> kSizeNames{"small", "medium", "large", "any"};
@@ -70,7 +70,7 @@ Sample filled_up(Sample sample, const Sample& rest, double whole) {
 /// Few rows have their share of kOwnRange of the weight.
 Sample of_few_rows(const std::vector<double>& rows, const Sample& rest) {
   Sample sample;
-  add(sample, rows, static_cast<double>(rows.size()) / kOwnRange);
+  add(sample, rows, std::min(1.0, static_cast<double>(rows.size()) / kOwnRange));
   return filled_up(std::move(sample), rest, 1.0);
 }
 
@@ -85,14 +85,15 @@ struct KindRows {
     longest_us = std::max(longest_us, in_microseconds(c.measured));
   }
   /// Nine in ten of every population, not of their mixture alone: a case to come may belong to any.
-  [[nodiscard]] ResidualBounds bounds() const {
+  /// `of_any_size`: rows of the same kind.
+  [[nodiscard]] ResidualBounds bounds(const KindRows& of_any_size) const {
     ResidualBounds bounds;
     Sample every;
     ridgeline::add(every, all, 1.0);
-    const auto widen = [&](const std::vector<double>& residuals) {
+    const auto widen = [&](const std::vector<double>& residuals, const std::vector<double>& in_any_size) {
       if (residuals.size() < static_cast<std::size_t>(kFewestRows)) return;
       if (residuals.size() < kOwnRange) {
-        const ResidualBounds few = bounds_of(of_few_rows(residuals, every));
+        const ResidualBounds few = bounds_of(of_few_rows(residuals, of_few_rows(in_any_size, every)));
         bounds.widen(few.low, few.high);
         return;
       }
@@ -100,8 +101,8 @@ struct KindRows {
       const double n = static_cast<double>(residuals.size()), level = std::min(1.0, kLevel * (n + 1.0) / n);
       bounds.widen(quantile(residuals, 1.0 - level), quantile(residuals, level));
     };
-    widen(all);
-    for (const auto& [source, residuals] : populations) widen(residuals);
+    widen(all, all);
+    for (const auto& [source, residuals] : populations) widen(residuals, of_any_size.populations.at(source));
     return bounds;
   }
 };
@@ -113,12 +114,12 @@ struct Board {
   std::map<std::string, std::map<std::string, SizedRows>> kinds;  ///< by family, then by kind
 };
 
-/// Every kind of a family but `left_out` in equal parts. Kinds of fewer than kFewestRows count by their rows.
+/// Every kind of a family but `left_out` in equal parts. Kinds of fewer than kOwnRange rows count by their rows.
 Sample of_kinds(const std::map<std::string, SizedRows>& kinds, std::size_t size, const std::string& left_out = "") {
   Sample sample;
   for (const auto& [kind, rows] : kinds)
     if (kind != left_out && !rows[size].all.empty())
-      add(sample, rows[size].all, std::min(1.0, static_cast<double>(rows[size].all.size()) / kFewestRows));
+      add(sample, rows[size].all, std::min(1.0, static_cast<double>(rows[size].all.size()) / kOwnRange));
   return sample;
 }
 
@@ -166,7 +167,7 @@ class EngineTable {
           const KindRows& here = rows[size];
           if (here.all.size() < static_cast<std::size_t>(kFewestRows)) continue;
           nlohmann::ordered_json& out = kinds[kind][kSizeNames[size]];
-          out = cell(here.all.size() >= kOwnRange ? here.bounds() : of_few(name, family, kind, size));
+          out = cell(here.all.size() >= kOwnRange ? here.bounds(rows[kAny]) : of_few(name, family, kind, size));
           out.push_back(here.all.size());
           out.push_back(std::round(here.longest_us * 100.0) / 100.0);
         }

@@ -18,9 +18,10 @@ inline constexpr std::size_t kOwnRange = 20;
 ///
 ///   kinds      by key of OperationKind, of kFewestRows and more, and by size ("any": all): [low, high, rows, longest
 ///              measured time in us].
-///              kOwnRange rows make the range alone; of fewer, the rest of the weight goes to the GPU's other kinds.
-///   families   the range of a kind without rows: the GPU's kinds in equal parts, each left out by having no row in
-///              its own; of fewer than kEnoughKinds, the rest of the weight goes to all GPUs.
+///              kOwnRange rows make the range alone; of n fewer, 1 - n / 20 of the weight goes to the GPU's other
+///              kinds.
+///   families   the range of a kind without rows: the GPU's kinds in equal parts, one of fewer than
+///              kOwnRange rows by their number; of fewer than kEnoughKinds, the rest of the weight goes to all GPUs.
 ///
 /// `elsewhere`, by engine: the range of a GPU without rows, from all dies in equal parts. `steps`, by GPU: how many,
 /// and the median of their errors in percent. `most`: the largest scenario among measured steps.
