@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string contents(const fs::path& path) {
+std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -67,7 +67,7 @@ TEST_F(UnfinishedFiles, NamesThatAreTakenBesideItArePassedOver) {
   std::vector<std::unique_ptr<LockedFile>> being_written;
   for (int i = 0; i < 999; ++i) being_written.push_back(std::make_unique<LockedFile>(name + std::to_string(i)));
   write_file(path("a"), "written");
-  EXPECT_EQ(contents(path("a")), "written");
+  EXPECT_EQ(text_of(path("a")), "written");
   EXPECT_FALSE(fs::exists(name + "999")) << "it was renamed";
   being_written.push_back(std::make_unique<LockedFile>(name + "999"));
   try {
@@ -78,9 +78,9 @@ TEST_F(UnfinishedFiles, NamesThatAreTakenBesideItArePassedOver) {
   }
   fs::rename(name + "0", path("away"));
   write_file(path("a"), "again");
-  EXPECT_EQ(contents(path("a")), "again");
+  EXPECT_EQ(text_of(path("a")), "again");
   fs::rename(path("away"), name + "0");
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(contents(name + std::to_string(i)), "another") << i;
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(text_of(name + std::to_string(i)), "another") << i;
 }
 
 // A killed process leaves its unfinished file behind, without the lock; other files of like names are not touched.
