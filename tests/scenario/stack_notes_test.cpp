@@ -109,14 +109,14 @@ TEST(Units, bf16_without_units_runs_on_the_cuda_cores_uncompiled_and_is_said) {
 }
 
 TEST(Validated, a_changed_chip_is_not_and_its_range_is_wider) {
-  const Prediction now = predict(scenario("nvidia-h200-sxm-141gb", "bf16"), "analytic");
+  const Prediction now = predict(scenario("nvidia-h200-sxm-141gb", "amp-bf16"), "analytic");
   EXPECT_TRUE(now.step.validated);
   const Prediction then =
-      predict(scenario("nvidia-h200-sxm-141gb", "bf16",
+      predict(scenario("nvidia-h200-sxm-141gb", "amp-bf16",
                        {{"hardware.sm.count", "1320", ""}, {"hardware.dram.bandwidth", "48 TB/s", ""}}),
               "analytic");
   EXPECT_FALSE(then.step.validated);
-  EXPECT_THAT(then.notes, Contains(HasSubstr("nearest is nvidia-h200-sxm-141gb")));
+  EXPECT_THAT(then.notes, Contains(HasSubstr("No GPU with these numbers was measured; H200 SXM 141GB is the nearest")));
 }
 
 TEST(Rotary, an_odd_head_dimension_is_refused_in_words) {

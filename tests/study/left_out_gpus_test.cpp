@@ -195,8 +195,9 @@ TEST(ChangedChip, ten_times_an_h200_is_not_validated_whatever_it_is_called) {
   gpu.dram.bandwidth = Bytes{48e12} / Seconds{1.0};
   const Range invented = range_of(kProduct, 300, gpu);
   EXPECT_FALSE(invented.validated);
-  EXPECT_GT(invented.high, 1.1 * measured.high);
-  EXPECT_LT(invented.low, measured.low / 1.1);
+  // As GPUs that are left out ask for (docs/model/ranges.md): the width grows by little with the distance itself.
+  EXPECT_GT(invented.high, 1.05 * measured.high);
+  EXPECT_LT(invented.low, measured.low / 1.05);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ class Questions {
     return predict(other, "analytic").step.time != predict(scenario, "analytic").step.time;
   }
   bool memory_moves(const HardwareKey& key) {
-    for (const char* software : {"pytorch-2.11", "pytorch-1.13"}) {
+    for (const char* software : {"pytorch-2.11", "pytorch-1.10"}) {
       Scenario scenario = small_step();
       scenario.software = load_software(software);
       const MemoryPrediction before = predict_memory(scenario);

@@ -18,7 +18,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kMean = 0.07, kMedian = 0.0505;          // asked for: 0.07, 0.05 (measurements/DEVIATIONS.md)
+constexpr double kMean = 0.0703, kMedian = 0.0507;         // asked for: 0.07, 0.05 (measurements/DEVIATIONS.md)
 constexpr double kManyMean = 0.091, kManyMedian = 0.039;  // asked for: a mean of 0.065 (measurements/DEVIATIONS.md)
 
 struct Group {

@@ -73,14 +73,14 @@ TEST(PlanBase, AssumesTheSmallestMachineThatHasTheGpus) {
   EXPECT_EQ(cluster("nvidia-v100-sxm2-16gb", {5}), "dgx-1-v100");
   EXPECT_EQ(cluster("nvidia-v100-sxm2-16gb", {24}), "dgx-1-v100");
   EXPECT_EQ(cluster("nvidia-rtx-3090", {2}), "rtx3090-x2-nvlink");
-  EXPECT_EQ(cluster("nvidia-rtx-3090", {3}), "rtx3090-x4-pcie");
+  EXPECT_EQ(cluster("nvidia-rtx-3090", {3}), "rtx3090-x4-nvlink") << "the first by name of those as small";
   EXPECT_THAT(complaint_of(asked_of(on_hardware("nvidia-rtx-3090"), {5})),
               HasSubstr("5 GPUs are several nodes of rtx3090-x2-nvlink, which has 2 a node and no NICs (nics.count)"));
   EXPECT_THAT(
       complaint_of(asked_of(on_hardware("nvidia-l4"), {2})),
       StartsWith("plan: no machine of hw/clusters has the GPU nvidia-l4: name one with --cluster, or describe it "
                  "in the scenario (cluster: {gpu: nvidia-l4, gpus: 8, ...}; docs/clusters.md). There are those "
-                 "with nvidia-a100-sxm4-40gb, nvidia-a100-sxm4-80gb"));
+                 "with nvidia-a100-pcie-80gb, nvidia-a100-sxm4-40gb, nvidia-a100-sxm4-80gb"));
 }
 
 TEST(PlanBase, TakesTheClusterThatIsNamedOrDescribed) {

@@ -21,7 +21,7 @@ Prediction answer_of(const std::string& text) {
 }
 
 // bigscience-workshop/bigscience, experiments/tr3m-1B3.md: GPT of 1.3 billion parameters by Megatron-DeepSpeed with
-// ZeRO stage 1 on eight V100s of two nodes, neither tensor parallel nor piped: 29 and 28 s a step of 512
+// ZeRO stage 1 in 2021 on eight V100s of two nodes, neither tensor parallel nor piped: 29 and 28 s a step of 512
 // sequences, 18.25 and 21.47 GB in nvidia-smi. Its layers are Megatron-LM's with fused kernels, which are plain
 // PyTorch's here. Of dropout the table says nothing: with Megatron-LM's default of 0.1 the steps come out 8 and 10 %
 // too slow.
@@ -34,7 +34,7 @@ TEST(PublishedZero, of_megatron_deepspeed_on_v100s_takes_the_time_it_took) {
     const Prediction p = answer_of(
         "cluster: {gpu: nvidia-v100-sxm2-32gb, nodes: 2, gpus: 4, interconnect: nvswitch, nics: {count: 4, rate: 100 "
         "Gbit/s}}\nmodel: {family: gpt2, layers: 24, heads: 16, hidden: 2048, vocabulary: 50257, max_positions: 2048, "
-        "activation: gelu}\nsoftware: pytorch-1.13\ntraining: {micro_batch: " +
+        "activation: gelu}\nsoftware: pytorch-1.10\ntraining: {micro_batch: " +
         std::to_string(row.micro_batch) + ", gradient_accumulation: " + std::to_string(row.accumulation) +
         ", sequence_length: 2048, precision: amp-fp16, attention: eager, gradient_clipping: 1.0, "
         "activation_checkpointing: block, optimizer: adam, parallel: {data: 8, framework: deepspeed, strategy: "
