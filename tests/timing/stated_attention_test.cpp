@@ -65,14 +65,11 @@ class StatedAttention {
     if (cuda) rate = r.fp32;
     else if (!wgmma) rate = std::min(rate, g.sm.schedulers * 4096.0 / e / 6.154);
     if (!cuda && w.type == DType::fp32) rate /= 3.0;
-    tensor = !cuda;
-    math = scores * (backward ? 2.0 * D + 3.0 * side : D + side) / rate;
+    tensor = !cuda, math = scores * (backward ? 2.0 * D + 3.0 * side : D + side) / rate;
     double operations = k.softmax_operations;
     if (w.dropout) operations += flash ? 6.0 : 27.0;
-    const bool wide = !flash && !efficient && w.seq_q != 1;  // cuDNN, whose registers the heads take
-    const double forward_mask = !wide || D <= 64.0 ? 15.0 : D <= 128.0 ? 39.0 : 117.0;
-    const double backward_mask = !wide ? 39.0 : D <= 64.0 ? 50.0 : D <= 128.0 ? 112.0 : 225.0;
-    if (w.bias) operations += backward ? backward_mask : forward_mask;
+    const int heads_of_cudnn = flash || efficient || w.seq_q == 1 ? 0 : D <= 64.0 ? 1 : D <= 128.0 ? 2 : 3;
+    if (w.bias) operations += (backward ? std::array{39, 50, 112, 225} : std::array{15, 15, 39, 117})[heads_of_cudnn];
     const double softmax = scores * (1.0 / r.special + operations / r.fp32);
     const double loads =
         width.operand_loads * (backward ? 5.0 : 2.0) * scores * D * e / rows / g.sm.shared_bandwidth.value();
