@@ -36,7 +36,7 @@ std::vector<std::string> ops_but(const std::vector<std::string>& others) {
 /// In the order of fits: a table may use those before it.
 const std::vector<TableFit>& table_fits() {
   static const std::vector<TableFit> fits{
-      {"memory_bound", true, ops_but({"conv2d", "conv2d_backward"}), memory_bound_problems},
+      {"memory_bound", true, ops_but({}), memory_bound_problems},
       {"split_reduction", true, {"mm", "bmm", "addmm"}, split_reduction_problems},
       {"products", true, {"mm", "bmm", "addmm"}, product_problems},
       {"attention",

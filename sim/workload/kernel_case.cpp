@@ -137,6 +137,26 @@ OpBuilder attention(AttentionBackend backend, bool backward) {
     return op;
   };
 }
+/// Groups, widths of their own, outputs of other padding, one gradient of two.
+void add_sides(Parameters& p, Convolution& op) {
+  const auto unless_as = [&](const char* name, std::int64_t height) {
+    const std::int64_t given = p.size_or(name, height);
+    return given == height ? 0 : given;
+  };
+  op.groups = p.size_or("groups", 1);
+  op.width = unless_as("width", op.size);
+  op.kernel_width = unless_as("kernel_width", op.kernel);
+  op.stride_width = unless_as("stride_width", op.stride);
+  if (!out_of_bounds(op).empty()) return;  // told by the caller
+  const std::int64_t rows = p.size_or("out_size", op.out_rows()), columns = p.size_or("out_width", op.out_columns());
+  if (rows != op.out_rows() || columns != op.out_columns()) op.out_size = rows, op.out_width = columns;
+  op.transposed = p.flag_or("transposed", false);
+  if (!op.backward) return;
+  const std::string gradients = p.word_or("gradients", "both", {"both", "input", "weight"});
+  op.gradients = gradients == "input"    ? ConvolutionGradients::input
+                 : gradients == "weight" ? ConvolutionGradients::weight
+                                         : ConvolutionGradients::both;
+}
 OpBuilder convolution(bool backward) {
   return [=](Parameters& p, DType type) -> Op {
     Convolution op{.backward = backward, .type = type};
@@ -147,6 +167,7 @@ OpBuilder convolution(bool backward) {
     op.kernel = p.size("kernel");
     op.stride = p.size_or("stride", 1);
     op.channels_last = p.flag_or("channels_last", false);
+    add_sides(p, op);
     if (const std::string why = out_of_bounds(op); !why.empty()) throw KernelCaseError(p.op() + ": " + why);
     return op;
   };
@@ -160,7 +181,16 @@ OpBuilder image(ImageFunction function, bool backward = false) {
                .channels = p.size("channels"),
                .size = p.size("size")};
     op.channels_last = p.flag_or("channels_last", false);
-    p.checked({op.batch, op.channels, op.size, op.size});
+    if (const std::int64_t width = p.size_or("width", op.size); width != op.size) op.width = width;
+    p.checked({op.batch, op.channels, op.size, op.columns()});
+    if (function == ImageFunction::batch_norm) op.evaluation = p.flag_or("evaluation", false);
+    if (function != ImageFunction::max_pool2d && function != ImageFunction::avg_pool2d) return op;
+    op.window = p.size_or("window", 2);
+    op.stride = p.size_or("stride", op.window);
+    op.out_size = p.size_or("out_size", std::max<std::int64_t>(1, op.size / op.stride));
+    op.out_width = p.size_or("out_width", std::max<std::int64_t>(1, op.columns() / op.stride));
+    p.checked({op.batch, op.channels, op.out_size, op.out_width});
+    p.checked({op.window, op.window});
     return op;
   };
 }
@@ -295,6 +325,9 @@ Builders builders_of_lists_and_images() {
       {"batch_norm_backward", image(ImageFunction::batch_norm, true)},
       {"relu", image(ImageFunction::relu)},
       {"max_pool2d", image(ImageFunction::max_pool2d)},
+      {"max_pool2d_backward", image(ImageFunction::max_pool2d, true)},
+      {"avg_pool2d", image(ImageFunction::avg_pool2d)},
+      {"avg_pool2d_backward", image(ImageFunction::avg_pool2d, true)},
       {"upsample_nearest2d", image(ImageFunction::upsample_nearest2d)},
   };
 }

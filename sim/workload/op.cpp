@@ -57,11 +57,13 @@ struct Hasher {
   }
   void operator()(const Convolution& op) const {
     hash << op.backward << op.channels_last << op.transposed << op.type << op.batch << op.in_channels << op.size
-         << op.out_channels << op.kernel << op.stride;
+         << op.out_channels << op.kernel << op.stride << op.groups << op.width << op.kernel_width << op.stride_width
+         << op.out_size << op.out_width << op.gradients;
     for (const RecordedConvolution& ran : {op.ran, op.ran_weights}) hash << ran.instructions << ran.transformed;
   }
   void operator()(const ImageOp& op) const {
-    hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.size;
+    hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.size << op.width
+         << op.window << op.stride << op.out_size << op.out_width << op.evaluation;
   }
   void operator()(const Memset& op) const { hash << op.bytes; }
   void operator()(const Sort& op) const { hash << op.type << op.rows << op.cols << op.kept << op.key_bits; }
@@ -182,7 +184,8 @@ struct Namer {
     return with_direction(op.transposed ? "conv_transpose2d" : "conv2d", op.backward);
   }
   std::string operator()(const ImageOp& op) const {
-    constexpr std::array<std::string_view, 4> kNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
+    constexpr std::array<std::string_view, 5> kNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d",
+                                                     "avg_pool2d"};
     return with_direction(kNames[static_cast<std::size_t>(op.function)], op.backward);
   }
   std::string operator()(const Memset&) const { return "memset"; }
@@ -248,11 +251,12 @@ struct Shaper {
     return fmt::format("{} tensors, {:.4g} M {}", tensors, static_cast<double>(elements) / 1e6, name_of(op.type));
   }
   std::string operator()(const Convolution& op) const {
-    return fmt::format("{}x{}x{}x{} to {}, {}x{} {}", op.batch, op.in_channels, op.size, op.size, op.out_channels,
-                       op.kernel, op.kernel, name_of(op.type));
+    const std::string groups = op.groups > 1 ? fmt::format(" in {} groups", op.groups) : "";
+    return fmt::format("{}x{}x{}x{} to {}{}, {}x{} {}", op.batch, op.in_channels, op.size, op.columns(),
+                       op.out_channels, groups, op.kernel, op.kernel_columns(), name_of(op.type));
   }
   std::string operator()(const ImageOp& op) const {
-    return fmt::format("{}x{}x{}x{} {}", op.batch, op.channels, op.size, op.size, name_of(op.type));
+    return fmt::format("{}x{}x{}x{} {}", op.batch, op.channels, op.size, op.columns(), name_of(op.type));
   }
   std::string operator()(const Memset& op) const { return fmt::format("{} bytes", op.bytes); }
   std::string operator()(const Sort& op) const {

@@ -22,7 +22,7 @@ struct Counter {
   OperandCounts operator()(const NllLoss&) const { return {2, 1}; }
   OperandCounts operator()(const MultiTensor&) const { return {0, 0}; }
   OperandCounts operator()(const Convolution& op) const {
-    return op.backward ? OperandCounts{3, 2} : OperandCounts{2, 1};
+    return op.backward && op.gradients == ConvolutionGradients::both ? OperandCounts{3, 2} : OperandCounts{2, 1};
   }
   OperandCounts operator()(const ImageOp& op) const {
     return {op.backward && op.function != ImageFunction::upsample_nearest2d ? 2 : 1, 1};

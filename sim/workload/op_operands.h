@@ -20,6 +20,7 @@
 // | MultiTensor         | none: lists are not tracked         | none                         |
 // | Convolution         | x, weight                           | y                            |
 // | Convolution backward| dy, x, weight                       | dx, dweight                  |
+// | … one gradient      | dy, weight (of the weight: dy, x)   | dx (of the weight: dweight)  |
 // | ImageOp             | x (backward: dy, x; upsample: dy)   | y (backward: dx)             |
 // | Memset              | none                                | destination                  |
 // | UnknownOp           | one                                 | one                          |

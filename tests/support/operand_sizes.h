@@ -70,12 +70,13 @@ inline OperandSizes operand_sizes(const NllLoss& op) {
 }
 inline OperandSizes operand_sizes(const ImageOp& op) {
   OperandSizes s;
-  const std::int64_t n = op.batch * op.channels * op.size * op.size;
+  const std::int64_t n = op.batch * op.channels * op.pixels();
   switch (op.function) {
     case ImageFunction::batch_norm:
     case ImageFunction::relu:
       for (int i = 0; i < (op.backward ? 3 : 2); ++i) s.add(n, op.type);
       break;
+    case ImageFunction::avg_pool2d:
     case ImageFunction::max_pool2d:  // of the larger image, of which backward asks for places alone
       if (op.backward) s.any(), s.any();
       s.add(n, op.type);

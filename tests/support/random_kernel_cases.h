@@ -63,7 +63,9 @@ class RandomKernelCases {
       p["kernel"] = std::array{1, 3, 3, 5, 7}[random_() % 5];
       p["stride"] = std::array{1, 1, 2}[random_() % 3];
       p["channels_last"] = random_() % 2 == 0;
-    } else if (op == "batch_norm" || op == "batch_norm_backward" || op == "relu" || op == "max_pool2d" ||
+      if (random_() % 4 == 0) p["width"] = size(2, 7);
+      if (random_() % 4 == 0) p["groups"] = p["out_channels"] = p["in_channels"];
+    } else if (op == "batch_norm" || op == "batch_norm_backward" || op == "relu" || op.find("_pool2d") != op.npos ||
                op == "upsample_nearest2d") {
       p["batch"] = size(0, 7);
       p["channels"] = dimension(1, 10);

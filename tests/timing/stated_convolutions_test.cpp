@@ -103,9 +103,12 @@ class StatedConvolution {
     const double latency = std::max(0.0, k.latency_cycles + (g.l2.latency.value() - 281.6) / 2.0);
     const double x = bound + to_shared;
     const bool to_images = role == Role::scattered_images, added_up = to_images || role == Role::scattered_filters;
-    const double epilogue = (k.epilogue_cycles + tm * tn * (splits > 1.0 ? 4.0 : e) / k.epilogue_bytes *
-                                                     (1.0 + k.misaligned_store * straddled(of_out, e, 64.0))) *
-                            (added_up ? k.scatter : 1.0);
+    double epilogue = (k.epilogue_cycles + tm * tn * (splits > 1.0 ? 4.0 : e) / k.epilogue_bytes *
+                                               (1.0 + k.misaligned_store * straddled(of_out, e, 64.0))) *
+                      (added_up ? k.scatter : 1.0);
+    if (to_images)
+      epilogue = std::max(epilogue,
+                          static_cast<double>(w.batch * w.m * w.n) / tiles * A * f0 / (k.atomics * g.l2.atomic_rate));
     const auto cycles_with = [&](double l2) {
       double step = wgmma  ? fourth_norm(bound, latency, to_shared + l2)
                     : cuda ? fourth_norm(r * (x + l2), latency + x)
@@ -189,6 +192,7 @@ ConvolutionDraw drawn_convolution(Draws& draws) {
   k.split_share = draws.between(0.3, 1.0);
   k.indexed = draws.between(1.1, 3.0);
   k.scatter = draws.between(1.1, 3.0);
+  k.atomics = draws.between(0.05, 1.0);
   k.row_cycles = some(1, 50);
 
   GemmWork& w = d.work;

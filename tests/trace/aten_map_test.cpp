@@ -2,6 +2,7 @@
 #include "sim/trace/aten/aten_map.h"
 #include "sim/trace/aten/aten_call_of.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +122,7 @@ TEST(AtenMap, AnInputGradientThatNoKernelComputedWasNotAskedFor) {
     const auto mapped = map_aten(call, {});
     EXPECT_TRUE(mapped.has_value());
     std::string all;
-    for (const MappedOp& op : *mapped) all += name_of(op.op) + " ";
+    for (const MappedOp& op : *mapped) all += fmt::format("{} of {} results ", name_of(op.op), op.outputs.size());
     return all;
   };
   const std::string both = operations({"dgrad_engine<float>", "Memset (Device)", "wgrad_alg0_engine<float>"});

@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "sim/units/ceil_div.h"
 #include "sim/workload/op_operands.h"
 #include "tests/support/operand_sizes.h"
 #include "tests/support/rules_shown_elsewhere.h"
@@ -61,13 +60,13 @@ TEST(AtenMap, AConvolutionHasTwoImagesAndFilters) {
       std::multiset<std::int64_t> bytes;
       for (const auto* tensors : {&mapped.inputs, &mapped.outputs})
         for (const AtenTensor& tensor : *tensors) bytes.insert(tensor.bytes());
-      const std::int64_t element = bytes_of(op->type), small = ceil_div(op->size, op->stride),
-                         large_image = op->batch * op->in_channels * op->size * op->size * element,
-                         small_image = op->batch * op->out_channels * small * small * element,
-                         filters = op->in_channels * op->out_channels * op->kernel * op->kernel * element;
-      const std::int64_t groups = op->in_channels == 1 ? kImage.sizes[1] : 1;
-      std::multiset<std::int64_t> expected{large_image, small_image, filters * groups};
-      if (op->backward) expected.insert({large_image, filters * groups});  // gradients beside what they are of
+      const std::int64_t element = bytes_of(op->type),
+                         large_image = op->batch * op->in_channels * op->pixels() * element,
+                         small_image = op->batch * op->out_channels * op->out_pixels() * element,
+                         filters = op->in_channels / op->groups * op->out_channels * op->taps() * element;
+      std::multiset<std::int64_t> expected{large_image, small_image, filters};  // two of them give the third
+      if (op->backward && op->gradients == ConvolutionGradients::both)
+        expected.insert({op->transposed ? small_image : large_image, filters});
       EXPECT_EQ(bytes, expected) << example.name << ' ' << shape_of(mapped.op);
     }
   }

@@ -17,8 +17,10 @@ const std::string kSizes = "fp32 batch=2 in_channels=6 size=10 out_channels=12 k
                   kOfBoth = "convolution backward " + kSizes +
                             ": fp32[2,12,5,5]#3 fp32[2,6,10,10]#1 fp32[12,6,3,3]#2 > fp32[2,6,10,10] fp32[12,6,3,3]" +
                             kHost,
-                  kOfInput = "convolution " + kSizes + ": fp32[2,12,5,5]#3 fp32[12,6,3,3]#2 > fp32[2,6,10,10]" + kHost,
-                  kOfWeight = "convolution " + kSizes + ": fp32[2,12,5,5]#3 fp32[2,6,10,10]#1 > fp32[12,6,3,3]" + kHost,
+                  kOfInput = "convolution backward " + kSizes +
+                             " input: fp32[2,12,5,5]#3 fp32[12,6,3,3]#2 > fp32[2,6,10,10]" + kHost,
+                  kOfWeight = "convolution backward " + kSizes +
+                              " weight: fp32[2,12,5,5]#3 fp32[2,6,10,10]#1 > fp32[12,6,3,3]" + kHost,
                   kOfBias =
                       "reduction sum_cols fp32 rows=12 cols=50: fp32[2,12,5,5]#3 > fp32[12] | python_fixed "
                       "python_fixed";
@@ -88,12 +90,12 @@ TEST(WorkedGradientsOfImages, GroupsAndTransposedOnes) {
   expect_worked_gradients({
       {"convolution_backward",
        {kDy, kX, "fp32[12,2,3,3]"_t, Numbers{12}, kPair, kUnit, kUnit, 0.0, Numbers{0, 0}, 3.0, Numbers{1, 0, 0}},
-       {"convolution fp32 batch=6 in_channels=2 size=10 out_channels=4 kernel=3 stride=2: fp32[2,12,5,5]#3 "
-        "fp32[12,2,3,3] > fp32[2,6,10,10]" +
+       {"convolution backward " + kSizes + " groups=3 input: fp32[2,12,5,5]#3 fp32[12,2,3,3] > fp32[2,6,10,10]" +
         kHost}},
       {"convolution_backward",
        {kX, kDy, kW, Numbers{6}, kPair, kUnit, kUnit, 1.0, Numbers{0, 0}, 1.0, Numbers{0, 1, 0}},
-       {"convolution " + kSizes + ": fp32[2,6,10,10]#1 fp32[2,12,5,5]#3 > fp32[12,6,3,3]" + kHost}},
+       {"convolution backward transposed " + kSizes + " weight: fp32[2,6,10,10]#1 fp32[2,12,5,5]#3 > fp32[12,6,3,3]" +
+        kHost}},
   });
 }
 
@@ -112,23 +114,23 @@ TEST(WorkedGradientsOfImages, CudnnsOwnCalls) {
       {"cudnn_convolution_backward", {kLeftOut, kDy, kW, kUnit, kPair}, kNotUnderstood},
       {"cudnn_convolution_backward",
        {kX, kDy, "fp32[12,2,3,3]"_t, kUnit, kPair, kUnit, 3.0, 0.0, 0.0, 1.0, Numbers{1, 0}},
-       {"convolution fp32 batch=6 in_channels=2 size=10 out_channels=4 kernel=3 stride=2: fp32[2,12,5,5]#3 "
-        "fp32[12,2,3,3] > fp32[2,6,10,10]" +
+       {"convolution backward " + kSizes + " groups=3 input: fp32[2,12,5,5]#3 fp32[12,2,3,3] > fp32[2,6,10,10]" +
         kHost}},
       // (x, dy, weight, padding, output padding, stride, dilation, groups, …, mask).
       {"cudnn_convolution_transpose_backward",
        {kDy, kX, kW, kUnit, Numbers{0, 0}, kPair, kUnit, 1.0, 0.0, 0.0, 1.0, Numbers{0, 1}},
-       {"convolution " + kSizes + ": fp32[2,6,10,10]#1 fp32[2,12,5,5]#3 > fp32[12,6,3,3]" + kHost}},
+       {"convolution backward transposed " + kSizes + " weight: fp32[2,6,10,10]#1 fp32[2,12,5,5]#3 > fp32[12,6,3,3]" +
+        kHost}},
       {"cudnn_convolution_transpose_backward",
        {kDy, kX, kW, kUnit, Numbers{0, 0}, kPair, kUnit, 1.0, 0.0, 0.0, 1.0, Numbers{1, 0}},
-       {"convolution " + kSizes + ": fp32[2,6,10,10]#1 fp32[12,6,3,3]#2 > fp32[2,12,5,5]" + kHost}},
+       {"convolution backward transposed " + kSizes + " input: fp32[2,6,10,10]#1 fp32[12,6,3,3]#2 > fp32[2,12,5,5]" +
+        kHost}},
       // (sizes of what is made, dy, x or weight, padding, stride, dilation, groups, …).
       {"cudnn_convolution_backward_weight", {Numbers{12, 6, 3, 3}, kDy, kX, kUnit, kPair, kUnit, 1.0}, {kOfWeight}},
       {"cudnn_convolution_backward_input", {Numbers{2, 6, 10, 10}, kDy, kW, kUnit, kPair, kUnit, 1.0}, {kOfInput}},
       {"cudnn_convolution_backward_input",
        {Numbers{2, 6, 10, 10}, kDy, "fp32[12,2,3,3]"_t, kUnit, kPair, kUnit, 3.0},
-       {"convolution fp32 batch=6 in_channels=2 size=10 out_channels=4 kernel=3 stride=2: fp32[2,12,5,5]#3 "
-        "fp32[12,2,3,3] > fp32[2,6,10,10]" +
+       {"convolution backward " + kSizes + " groups=3 input: fp32[2,12,5,5]#3 fp32[12,2,3,3] > fp32[2,6,10,10]" +
         kHost}},
       {"cudnn_convolution_backward_weight", {Numbers{}, kDy, kX, kUnit, kPair}, kNotUnderstood},
       {"cudnn_convolution_backward_weight", {kLeftOut, kDy, kX, kUnit, kPair}, kNotUnderstood},
@@ -147,19 +149,21 @@ TEST(WorkedGradientsOfImages, OfUnfoldedAndDepthwiseOnes) {
       {"_slow_conv2d_backward", {kDy, kX, kW, kernel, kPair, Numbers{0, 1}, kLeftOut, kLeftOut}, {kOfBoth}},
       {"_conv_depthwise2d_backward",
        {"fp32[2,6,5,5]#3"_t, kX, "fp32[6,1,3,3]"_t, kernel, kPair, kUnit, kUnit, Numbers{1, 0}},
-       {"convolution fp32 batch=12 in_channels=1 size=10 out_channels=1 kernel=3 stride=2: fp32[2,6,5,5]#3 "
-        "fp32[6,1,3,3] > fp32[2,6,10,10]" +
+       {"convolution backward fp32 batch=2 in_channels=6 size=10 out_channels=6 kernel=3 stride=2 groups=6 input: "
+        "fp32[2,6,5,5]#3 fp32[6,1,3,3] > fp32[2,6,10,10]" +
         kHost}},
       {"_conv_depthwise2d_backward",
        {"fp32[2,6,5,5]#3"_t, kX, "fp32[6,1,3,3]"_t, kernel, kPair, kUnit, Numbers{1, 0}},
-       {"convolution backward fp32 batch=12 in_channels=1 size=10 out_channels=1 kernel=3 stride=2: fp32[2,6,5,5]#3 "
+       {"convolution backward fp32 batch=2 in_channels=6 size=10 out_channels=6 kernel=3 stride=2 groups=6: "
+        "fp32[2,6,5,5]#3 "
         "fp32[2,6,10,10]#1 fp32[6,1,3,3] > fp32[2,6,10,10] fp32[6,1,3,3]" +
         kHost}},
       {"_conv_depthwise2d_backward", {kDy, kLeftOut, kW, kernel, kPair}, kNotUnderstood},
       {"_conv_depthwise2d_backward", {kDy, "fp32[6,10]"_t, kW, kernel, kPair}, kNotUnderstood},
       {"_conv_depthwise2d_backward",
        {"fp32[2,3,16]"_t, "fp32[2,3,16]"_t, "fp32[3,1,3]"_t, Numbers{3}, Numbers{1}},
-       {"convolution backward fp32 batch=6 in_channels=1 size=4 out_channels=1 kernel=3 stride=1: fp32[2,3,16] "
+       {"convolution backward fp32 batch=2 in_channels=3 size=1 out_channels=3 kernel=1 stride=1 groups=3 width=16 "
+        "kernel_width=3: fp32[2,3,16] "
         "fp32[2,3,16] fp32[3,1,3] > fp32[2,3,16] fp32[3,1,3]" +
         kHost}},
   });
@@ -169,7 +173,8 @@ TEST(WorkedGradientsOfImages, Normalisation) {
   expect_worked_gradients({
       {"native_batch_norm",
        {"bf16[2,6,4,9]#1"_t},
-       {"image batch_norm bf16 batch=2 channels=6 size=6: bf16[2,6,4,9]#1 > bf16[2,6,4,9] | batch_norm batch_norm"}},
+       {"image batch_norm bf16 batch=2 channels=6 size=4 width=9: bf16[2,6,4,9]#1 > bf16[2,6,4,9] | batch_norm "
+        "batch_norm"}},
       {"cudnn_batch_norm",
        {"bf16[2,6,4,4](96,1,24,6)"_t},
        {"image batch_norm channels_last bf16 batch=2 channels=6 size=4: bf16[2,6,4,4](96,1,24,6) > bf16[2,6,4,4]#2 | "
@@ -180,7 +185,8 @@ TEST(WorkedGradientsOfImages, Normalisation) {
        {"image batch_norm fp32 batch=7 channels=6 size=1: fp32[7,6] > fp32[7,6] | batch_norm batch_norm"}},
       {"native_batch_norm",
        {"fp32[7,6,16]"_t},
-       {"image batch_norm fp32 batch=7 channels=6 size=4: fp32[7,6,16] > fp32[7,6,16] | batch_norm batch_norm"}},
+       {"image batch_norm fp32 batch=7 channels=6 size=1 width=16: fp32[7,6,16] > fp32[7,6,16] | batch_norm "
+        "batch_norm"}},
       {"native_batch_norm", {"fp32[7]"_t}, kNotUnderstood},
       {"native_batch_norm", {"fp32[0,6]"_t}, kNotUnderstood},
       {"native_batch_norm", {kLeftOut}, kNotUnderstood},
@@ -205,24 +211,25 @@ TEST(WorkedGradientsOfImages, PoolingAndUpsampling) {
   expect_worked_gradients({
       {"max_pool2d_with_indices",
        {"fp32[2,6,8,18]#1"_t},
-       {"image max_pool2d fp32 batch=2 channels=6 size=12: fp32[2,6,8,18]#1 > fp32[2,6,4,9] | pointwise pointwise"}},
+       {"image max_pool2d fp32 batch=2 channels=6 size=8 width=18 window=2 stride=2 out_size=4 out_width=9: "
+        "fp32[2,6,8,18]#1 > fp32[2,6,4,9] | pointwise pointwise"}},
       {"max_pool2d_with_indices",
        {"fp32[2,6,1,9]"_t},
-       {"image max_pool2d fp32 batch=2 channels=6 size=3: fp32[2,6,1,9] > fp32[2,6,1,4] | pointwise pointwise"}},
+       {"image max_pool2d fp32 batch=2 channels=6 size=1 width=9 window=2 stride=2 out_size=1 out_width=4: "
+        "fp32[2,6,1,9] > fp32[2,6,1,4] | pointwise pointwise"}},
       {"max_pool2d_with_indices", {"fp32[6,8,18]"_t}, kNotUnderstood},
       {"max_pool2d_with_indices", {kLeftOut}, kNotUnderstood},
       {"max_pool2d_with_indices_backward",
        {"fp32[2,6,4,9]#3"_t, "fp32[2,6,8,18]#1"_t},
-       {"image max_pool2d backward fp32 batch=2 channels=6 size=12: fp32[2,6,4,9]#3 fp32[2,6,8,18]#1 > fp32[2,6,8,18] "
-        "| "
-        "pointwise_backward pointwise_backward"}},
+       {"image max_pool2d backward fp32 batch=2 channels=6 size=8 width=18 window=2 stride=2 out_size=4 out_width=9: "
+        "fp32[2,6,4,9]#3 fp32[2,6,8,18]#1 > fp32[2,6,8,18] | pointwise_backward pointwise_backward"}},
       {"max_pool2d_with_indices_backward", {kLeftOut, "fp32[2,6,8,18]"_t}, kNotUnderstood},
       {"max_pool2d_with_indices_backward", {"fp32[2,6,4,9]"_t, kLeftOut}, kNotUnderstood},
       {"max_pool2d_with_indices_backward", {"fp32[6,4,9]"_t, "fp32[6,8,18]"_t}, kNotUnderstood},
       {"upsample_nearest2d",
        {"bf16[2,6,4,4](96,1,24,6)#1"_t, Numbers{8, 18}},
-       {"image upsample_nearest2d bf16 batch=2 channels=6 size=12: bf16[2,6,4,4](96,1,24,6)#1 > bf16[2,6,8,18] | "
-        "pointwise pointwise"}},
+       {"image upsample_nearest2d bf16 batch=2 channels=6 size=8 width=18: bf16[2,6,4,4](96,1,24,6)#1 > bf16[2,6,8,18] "
+        "| pointwise pointwise"}},
       {"upsample_nearest2d",
        {"bf16[2,6,4,4]#1"_t, kLeftOut},
        {"image upsample_nearest2d channels_last bf16 batch=2 channels=6 size=8: bf16[2,6,4,4]#1 > "
@@ -234,12 +241,12 @@ TEST(WorkedGradientsOfImages, PoolingAndUpsampling) {
       {"upsample_nearest2d", {kLeftOut, Numbers{8, 8}}, kNotUnderstood},
       {"upsample_nearest2d_backward",
        {"fp32[2,6,8,18]#3"_t, Numbers{8, 18}, Numbers{2, 6, 4, 9}},
-       {"image upsample_nearest2d backward fp32 batch=2 channels=6 size=12: fp32[2,6,8,18]#3 > fp32[2,6,4,9] | "
+       {"image upsample_nearest2d backward fp32 batch=2 channels=6 size=8 width=18: fp32[2,6,8,18]#3 > fp32[2,6,4,9] | "
         "pointwise_backward pointwise_backward"}},
       {"upsample_nearest2d_backward",
        {"fp32[2,6,8,18]#3"_t},
-       {"image upsample_nearest2d backward fp32 batch=2 channels=6 size=12: fp32[2,6,8,18]#3 > fp32[2,6,4,9]#4 | "
-        "pointwise_backward pointwise_backward"},
+       {"image upsample_nearest2d backward fp32 batch=2 channels=6 size=8 width=18: fp32[2,6,8,18]#3 > fp32[2,6,4,9]#4 "
+        "| pointwise_backward pointwise_backward"},
        {"fp32[2,6,4,9]#4"_t}},
       {"upsample_nearest2d_backward", {"fp32[2,6,8,18]"_t, Numbers{8, 18}}, kNotUnderstood},
       {"upsample_nearest2d_backward", {"fp32[2,6,8,18]"_t, Numbers{8, 18}, Numbers{2, 6, 4}}, kNotUnderstood},

@@ -135,12 +135,19 @@ TEST(OpFields, OfImages) {
        [](Convolution& o) { o.ran.instructions = LibraryKernel::Instructions::simt; },
        [](Convolution& o) { o.ran.transformed = true; },
        [](Convolution& o) { o.ran_weights.instructions = LibraryKernel::Instructions::simt; },
-       [](Convolution& o) { o.ran_weights.transformed = true; }});
+       [](Convolution& o) { o.ran_weights.transformed = true; }, [](Convolution& o) { ++o.groups; },
+       [](Convolution& o) { ++o.width; }, [](Convolution& o) { ++o.kernel_width; },
+       [](Convolution& o) { ++o.stride_width; }, [](Convolution& o) { ++o.out_size; },
+       [](Convolution& o) { ++o.out_width; },
+       [](Convolution& o) { o.gradients = ConvolutionGradients::weight; }});
   expect_fields_to_count<ImageOp>(
       {.batch = 2, .channels = 3, .size = 5},
       {[](ImageOp& o) { o.function = ImageFunction::max_pool2d; }, [](ImageOp& o) { o.backward = true; },
        [](ImageOp& o) { o.channels_last = true; }, [](ImageOp& o) { o.type = DType::bf16; },
-       [](ImageOp& o) { ++o.batch; }, [](ImageOp& o) { ++o.channels; }, [](ImageOp& o) { ++o.size; }});
+       [](ImageOp& o) { ++o.batch; }, [](ImageOp& o) { ++o.channels; }, [](ImageOp& o) { ++o.size; },
+       [](ImageOp& o) { ++o.width; }, [](ImageOp& o) { ++o.window; }, [](ImageOp& o) { ++o.stride; },
+       [](ImageOp& o) { ++o.out_size; }, [](ImageOp& o) { ++o.out_width; },
+       [](ImageOp& o) { o.evaluation = true; }});
   EXPECT_FALSE(RecordedConvolution{}.known());
   EXPECT_TRUE((RecordedConvolution{.transformed = true}.known()));
   EXPECT_TRUE((RecordedConvolution{.instructions = LibraryKernel::Instructions::simt}.known()));

@@ -31,26 +31,27 @@ constexpr std::int64_t kChannelsOfStep = 8;
 GemmWork product_of(const ConvolutionProblem& p, Family family, double read_bytes) {
   GemmWork work{.family = family, .type = p.type};
   work.gathering = {.role = p.role, .taps = p.taps()};
-  const std::int64_t outputs = p.batch * p.out_size * p.out_size;
+  const std::int64_t outputs = p.batch * p.out_pixels();
   switch (p.role) {
     case Role::forward:
-      work.m = outputs;
+      work.m = p.apart * outputs;
       work.n = p.filters;
       work.gathering.channels = p.channels;
       work.k = p.taps() * p.channels;
       work.layout = static_cast<int>(Layout::nt);
       break;
     case Role::input_gradient:
-      work.m = p.batch * p.size * p.size;
+      work.m = p.apart * p.batch * p.pixels();
       work.n = p.channels;
-      work.gathering.phases = p.stride * p.stride;
+      work.gathering.phases = p.phases();
       work.gathering.channels = p.filters;
       work.k = std::max<std::int64_t>(1, p.taps() * p.filters / work.gathering.phases);
       work.layout = static_cast<int>(Layout::nt);
       break;
     default:
       work.m = p.filters;
-      work.n = p.taps() * p.channels;
+      work.gathering.taps = p.apart * p.taps();
+      work.n = work.gathering.taps * p.channels;
       work.k = outputs;
       work.layout = static_cast<int>(Layout::tn);
       break;
@@ -112,7 +113,7 @@ std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& pro
   };
   if (gpu.sm.warpgroup_mma && gpu.sm.tensor_memory_accelerator && (!large || problem.role == Role::input_gradient)) {
     GemmWork work = product_of(problem, Family::wgmma, bytes.read);
-    work.gathering.indexed = problem.role == Role::input_gradient && (large || problem.stride > 1);
+    work.gathering.indexed = problem.role == Role::input_gradient && (large || problem.phases() > 1);
     add(work, kPersistentSplits, kLeastPersistentSteps);
   }
   add(product_of(problem, Family::mma_sync, bytes.read),
@@ -153,9 +154,9 @@ std::vector<ConvolutionKernel> cuda_core_convolutions(const ConvolutionProblem& 
       // Taps by pixels of each image, added up where they overlap.
       GemmWork scattered = work;
       scattered.gathering = {.role = Role::scattered_images};
-      scattered.batch = p.batch;
+      scattered.batch = p.apart * p.batch;
       scattered.m = p.channels * p.taps();
-      scattered.n = p.out_size * p.out_size;
+      scattered.n = p.out_pixels();
       scattered.k = p.filters;
       choice.consider(scattered, kScatteredImages, kWhole, 1.0);
       break;
@@ -164,13 +165,13 @@ std::vector<ConvolutionKernel> cuda_core_convolutions(const ConvolutionProblem& 
       work.gathering.indexed = large;
       choice.consider(work, kCudaCoreTiles.front(), kWhole, 1.0);
       // A part of an image's pixels a block, added up where all parts meet.
-      const std::int64_t pixels = p.out_size * p.out_size, parts = ceil_div(pixels, kPixelsOfPart);
+      const std::int64_t pixels = p.out_pixels(), parts = ceil_div(pixels, kPixelsOfPart);
       GemmWork scattered = work;
       scattered.gathering = {.role = Role::scattered_filters};
       if (!p.channels_last)
         scattered.gathering.scattered_rows = static_cast<double>(kScatteredWeights.n) /
                                              static_cast<double>(std::min<std::int64_t>(p.taps(), kScatteredWeights.n));
-      scattered.batch = p.batch * parts;
+      scattered.batch = p.apart * p.batch * parts;
       scattered.k = ceil_div(pixels, parts);
       choice.consider(scattered, kScatteredWeights, kWhole, 1.0);
       break;

@@ -9,14 +9,23 @@
 
 namespace ridgeline {
 
-/// One direction of a convolution of square images; channels and filters as the kernel sees them (padded to whole
-/// loads).
+/// One direction of a convolution; channels and filters as the kernel sees them (padded to whole loads).
 struct ConvolutionProblem {
   Gathering::Role role = Gathering::Role::forward;  ///< forward, input_gradient or weight_gradient
   DType type = DType::fp32;
   bool channels_last = false;
   std::int64_t batch = 1, channels = 1, size = 1, filters = 1, out_size = 1, kernel = 1, stride = 1;
-  [[nodiscard]] std::int64_t taps() const { return kernel * kernel; }
+  std::int64_t width = 0, out_width = 0, kernel_width = 0, stride_width = 0;  ///< 0: as the heights
+  std::int64_t apart = 1;  ///< products of groups that have tiles of their own
+  [[nodiscard]] std::int64_t columns() const { return width > 0 ? width : size; }
+  [[nodiscard]] std::int64_t out_columns() const { return out_width > 0 ? out_width : out_size; }
+  [[nodiscard]] std::int64_t kernel_columns() const { return kernel_width > 0 ? kernel_width : kernel; }
+  [[nodiscard]] std::int64_t stride_columns() const { return stride_width > 0 ? stride_width : stride; }
+  [[nodiscard]] std::int64_t taps() const { return kernel * kernel_columns(); }
+  [[nodiscard]] std::int64_t pixels() const { return size * columns(); }
+  [[nodiscard]] std::int64_t out_pixels() const { return out_size * out_columns(); }
+  /// Classes of input pixels that meet different taps.
+  [[nodiscard]] std::int64_t phases() const { return stride * stride_columns(); }
 };
 
 struct ConvolutionKernel {

@@ -1,5 +1,8 @@
 #include "sim/kernels/convolution/image_layout.h"
 
+#include <algorithm>
+
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -27,6 +30,27 @@ KernelLaunch turned(int operand, const ImageTensor& tensor, DType type) {
   launch.work = FixedWork{.what = FixedWork::What::layout_change,
                           .bytes = launch.read_bytes() + launch.written_bytes(),
                           .blocks = launch.blocks()};
+  return launch;
+}
+
+KernelLaunch cleared(const ImageTensor& tensor, DType type) {
+  KernelLaunch launch = moving(Access::kTemporary, tensor, type);
+  launch.name = "scalePackedTensor";
+  launch.work = FixedWork{.what = FixedWork::What::memcpy_device, .bytes = launch.read_bytes()};
+  launch.reads.clear();  // of what was there before nothing is left
+  return launch;
+}
+
+KernelLaunch padded_channels(int operand, const ImageTensor& tensor, DType type, double bytes, const Gpu& gpu) {
+  constexpr std::int64_t kBlocksOfSm = 2;
+  constexpr int kThreads = 256;
+  const double blocks = static_cast<double>(kBlocksOfSm * gpu.sm.count);
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::channel_padding, "nhwcAddPadding", TimeClass::copy, type,
+      {kBlocksOfSm * gpu.sm.count, 1, kThreads},
+      {.elements = tensor.elements(), .iterations = std::max(1.0, tensor.elements() / (blocks * kThreads))});
+  launch.reads = {{.operand = operand, .bytes = tensor.elements() * static_cast<double>(bytes_of(type))}};
+  launch.writes = {{.operand = Access::kTemporary, .bytes = bytes}};
   return launch;
 }
 

@@ -25,13 +25,13 @@ double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / s
 }  // namespace
 
 std::optional<TransformedConvolution> transformed_convolution(const ConvolutionProblem& p, const Gpu& gpu) {
-  if (p.stride != 1 || p.kernel != 3 || p.type != DType::fp32) return std::nullopt;
+  if (p.phases() != 1 || p.kernel != 3 || p.kernel_columns() != 3 || p.type != DType::fp32) return std::nullopt;
   std::int64_t batch = 1, m = 1, n = p.channels, k = 1;
   TransformedConvolution form;
-  const std::int64_t pixels = p.size * p.size, outputs = p.out_size * p.out_size;
+  const std::int64_t pixels = p.pixels(), outputs = p.out_pixels();
   if (p.role == Gathering::Role::weight_gradient && std::min(p.channels, p.filters) >= kFewestChannels) {
-    const std::int64_t products = (p.kernel + kBlockSide - 1) * (p.kernel + kBlockSide - 1),
-                       blocks = ceil_div(p.out_size, kBlockSide) * ceil_div(p.out_size, kBlockSide);
+    const std::int64_t products = (p.kernel + kBlockSide - 1) * (p.kernel_columns() + kBlockSide - 1),
+                       blocks = ceil_div(p.out_size, kBlockSide) * ceil_div(p.out_columns(), kBlockSide);
     batch = products;
     m = p.filters;
     k = p.batch * blocks;
@@ -42,8 +42,8 @@ std::optional<TransformedConvolution> transformed_convolution(const ConvolutionP
   } else if (is_before_ampere(gpu.architecture)) {
     if (p.role != Gathering::Role::forward && p.role != Gathering::Role::input_gradient) return std::nullopt;
     if (std::min(p.channels, p.filters) < kFewestChannels) return std::nullopt;
-    const std::int64_t products = (p.kernel + kBlockSide - 1) * (p.kernel + kBlockSide - 1),
-                       blocks = ceil_div(p.out_size, kBlockSide) * ceil_div(p.out_size, kBlockSide);
+    const std::int64_t products = (p.kernel + kBlockSide - 1) * (p.kernel_columns() + kBlockSide - 1),
+                       blocks = ceil_div(p.out_size, kBlockSide) * ceil_div(p.out_columns(), kBlockSide);
     const bool forward = p.role == Gathering::Role::forward;
     batch = products;
     m = p.batch * blocks;
@@ -53,10 +53,11 @@ std::optional<TransformedConvolution> transformed_convolution(const ConvolutionP
     form.image_growth = form.output_growth = ratio(blocks * products, outputs);
     form.filter_growth = ratio(products, p.taps());
   } else if (p.role == Gathering::Role::input_gradient && p.channels >= kFewestInputChannels &&
-             p.filters >= kFewestChannels && p.size >= kFewestPixels) {
+             p.filters >= kFewestChannels && std::min(p.size, p.columns()) >= kFewestPixels) {
     form.preferred = p.channels * p.filters <= kSmallFilters;
-    if (!form.preferred && (p.batch < kManyImages || p.size > kMostPixels)) return std::nullopt;
-    const std::int64_t side = ceil_div(p.size, kFourierSide - p.kernel + 1), squares = side * side;
+    if (!form.preferred && (p.batch < kManyImages || std::max(p.size, p.columns()) > kMostPixels)) return std::nullopt;
+    const std::int64_t step = kFourierSide - p.kernel + 1,
+                       squares = ceil_div(p.size, step) * ceil_div(p.columns(), step);
     batch = kFrequencies * squares;
     m = p.batch;
     k = kComplexProducts * p.filters;

@@ -87,8 +87,9 @@ std::string library_name(const std::string& ours) {
 std::string node_of_pointwise(const Op* op) {
   using P = PointwiseFunction;
   if (const auto* image = op != nullptr ? std::get_if<ImageOp>(op) : nullptr) {
-    constexpr std::array<std::string_view, 4> kNodes{"CudnnBatchNormBackward0", "ReluBackward0",
-                                                     "MaxPool2DWithIndicesBackward0", "UpsampleNearest2DBackward0"};
+    constexpr std::array<std::string_view, 5> kNodes{"CudnnBatchNormBackward0", "ReluBackward0",
+                                                     "MaxPool2DWithIndicesBackward0", "UpsampleNearest2DBackward0",
+                                                     "AvgPool2DBackward0"};
     return std::string(kNodes[static_cast<std::size_t>(image->function)]);
   }
   const auto* pointwise = op != nullptr ? std::get_if<Pointwise>(op) : nullptr;

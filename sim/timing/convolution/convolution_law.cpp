@@ -153,10 +153,16 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
   result.latency = std::max(
       0.0, c.latency_cycles + (load_latency(gpu, 0.0, full_clock) - reference_load_latency(0.0)) / kStagesAhead);
   const double stored = splits > 1.0 ? 4.0 : element;
-  const double epilogue =
+  const double stored_tile =
       (c.epilogue_cycles + tm * tn * stored / c.epilogue_bytes *
                                (1.0 + c.misaligned_store * pixel_straddling(t.out_channels, element, kPixelStore))) *
       (scattered ? c.scatter : 1.0);
+  // Additions to images pass the L2 one by one: those of the part of a tile that has results.
+  const double additions =
+      to_images ? static_cast<double>(work.batch) * static_cast<double>(work.m) * static_cast<double>(work.n) / t.tiles
+                : 0.0;
+  const double added = c.atomics * gpu.l2.atomic_rate;
+  const double epilogue = added > 0.0 ? std::max(stored_tile, additions * at_work * full_clock / added) : stored_tile;
   const double resident = persistent ? 1.0 : std::min(static_cast<double>(std::max(1, work.blocks_per_sm)), rounds);
   // The L2 is a bound of its own to blocks that share an SM: what fewer SMs ask of it, more do at once.
   const auto cycles_with = [&](double l2_cycles_of_step) {

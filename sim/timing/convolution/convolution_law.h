@@ -32,6 +32,7 @@ struct ConvolutionConstants {
   double split_share = 1;       ///< and its share of the DRAM's bandwidth
   double indexed = 1;           ///< factor on a k-step of kernels that compute each address
   double scatter = 1;           ///< factor on the epilogue where results are added atomically
+  double atomics = 0;           ///< of the L2's rate of additions, for results added to images; 0: no bound
   double row_cycles = 0;        ///< a k-step, for each row of a panel that lies in a plane of its own
 };
 enum class ConvolutionClass : std::uint8_t {

@@ -62,6 +62,10 @@ enum class MemoryBoundKernel : std::uint8_t {
   batch_norm_statistics,
   batch_norm_transform,
   batch_norm_single,
+  batch_norm_single_backward,
+  batch_norm_persistent,  ///< channels last in cuDNN
+  batch_norm_persistent_backward,
+  batch_norm_backward,      ///< all gradients of NCHW in PyTorch
   batch_norm_moments_last,  ///< channels-last: mean and variance …
   batch_norm_transform_last,
   batch_norm_sums_last,  ///< … backward, the two sums of a channel
@@ -102,7 +106,29 @@ enum class MemoryBoundKernel : std::uint8_t {
   // images
   max_pool,
   max_pool_backward,
+  max_pool_last,
+  max_pool_last_backward,
+  avg_pool,
+  avg_pool_last,
+  avg_pool_backward,
   upsample,
+  // a filter a channel
+  depthwise_forward,  ///< PyTorch's in NCHW: filters whose sides the code knows …
+  depthwise_forward_any,
+  depthwise_gradient,
+  depthwise_gradient_any,
+  depthwise_weights,
+  depthwise_last,  ///< cuDNN's with channels last: windows in registers …
+  depthwise_last_vectors,
+  depthwise_last_gradient,
+  depthwise_strided_gradient,
+  depthwise_last_weights,
+  depthwise_tensor_weights,
+  depthwise_direct,  ///< … and filters of other sides
+  depthwise_direct_gradient,
+  depthwise_direct_weights,
+  depthwise_shared,  ///< fp16 in NCHW
+  channel_padding,   ///< channels copied into rows of whole loads
   // a matrix times a vector: dot products of rows, columns side by side, few long sums and what adds up their pieces
   vector_rows,
   vector_rows_half,  ///< 16-bit rows of whole vectors

@@ -280,46 +280,62 @@ struct CallOf {
     }
   }
   void operator()(const Convolution& op) {
-    const std::int64_t small = std::max<std::int64_t>(1, op.transposed ? op.size / op.stride : op.size);
-    const AtenTensor x =
-        image(op.type, {op.batch, op.transposed ? op.out_channels : op.in_channels, small, small}, op.channels_last);
+    const AtenTensor large = image(op.type, {op.batch, op.in_channels, op.size, op.columns()}, op.channels_last),
+                     small =
+                         image(op.type, {op.batch, op.out_channels, op.out_rows(), op.out_columns()}, op.channels_last);
+    const AtenTensor &x = op.transposed ? small : large, &y = op.transposed ? large : small;
     const AtenTensor weight =
-        image(op.type, {op.out_channels, op.in_channels, op.kernel, op.kernel}, op.channels_last && op.kernel > 1);
-    const std::int64_t side = op.transposed ? small * op.stride : (op.size + op.stride - 1) / op.stride;
-    const AtenTensor y =
-        image(op.type, {op.batch, op.transposed ? op.in_channels : op.out_channels, side, side}, op.channels_last);
-    const Argument stride = Numbers{number(op.stride), number(op.stride)},
-                   padding = Numbers{number((op.kernel - 1) / 2), number((op.kernel - 1) / 2)},
+        image(op.type, {op.out_channels, op.in_channels / op.groups, op.kernel, op.kernel_columns()},
+              op.channels_last && op.taps() > 1);
+    const auto padding_of = [](std::int64_t image, std::int64_t window, std::int64_t step, std::int64_t out) {
+      return number(std::max<std::int64_t>(0, ((out - 1) * step + window - image + 1) / 2));
+    };
+    const Argument stride = Numbers{number(op.stride), number(op.stride_columns())},
+                   padding =
+                       Numbers{padding_of(op.size, op.kernel, op.stride, op.out_rows()),
+                               padding_of(op.columns(), op.kernel_columns(), op.stride_columns(), op.out_columns())},
                    dilation = Numbers{1.0, 1.0}, output_padding = Numbers{0.0, 0.0},
-                   transposed = op.transposed ? 1.0 : 0.0;
+                   transposed = op.transposed ? 1.0 : 0.0, groups = number(op.groups);
     named(op.backward ? "aten::convolution_backward" : "aten::convolution");
-    if (!op.backward) return add({x, weight, none(), stride, padding, dilation, transposed, output_padding, 1.0});
-    add({y, x, weight, Numbers{0.0}, stride, padding, dilation, transposed, output_padding, 1.0,
-         Numbers{1.0, 1.0, 0.0}});
+    if (!op.backward) return add({x, weight, none(), stride, padding, dilation, transposed, output_padding, groups});
+    add({y, x, weight, Numbers{0.0}, stride, padding, dilation, transposed, output_padding, groups,
+         Numbers{op.gradients != ConvolutionGradients::weight ? 1.0 : 0.0,
+                 op.gradients != ConvolutionGradients::input ? 1.0 : 0.0, 0.0}});
   }
   void operator()(const ImageOp& op) {
-    const AtenTensor x = image(op.type, {op.batch, op.channels, op.size, op.size}, op.channels_last);
-    const std::int64_t half = std::max<std::int64_t>(1, op.size / 2);
-    const AtenTensor small = image(op.type, {op.batch, op.channels, half, half}, op.channels_last);
+    const AtenTensor x = image(op.type, {op.batch, op.channels, op.size, op.columns()}, op.channels_last);
+    const std::int64_t rows = std::max<std::int64_t>(1, op.out_rows()),
+                       columns = std::max<std::int64_t>(1, op.out_columns());
+    const AtenTensor small = image(op.type, {op.batch, op.channels, rows, columns}, op.channels_last);
+    const std::int64_t window = op.window > 0 ? op.window : 2, step = op.stride > 0 ? op.stride : window;
+    const Numbers windows{number(window), number(window)}, steps{number(step), number(step)};
     const AtenTensor weight = tensor(DType::fp32, {op.channels});
     switch (op.function) {
       case ImageFunction::batch_norm:
-        if (op.backward) named("aten::cudnn_batch_norm_backward"), add({x, x, weight});
-        else named("aten::cudnn_batch_norm"), add({x, weight, weight, weight, weight, 1.0, 0.1, 1e-5});
+        if (op.backward && op.evaluation)
+          named("aten::native_batch_norm_backward"), add({x, x, weight, weight, weight, none(), none(), 0.0, 1e-5});
+        else if (op.backward) named("aten::cudnn_batch_norm_backward"), add({x, x, weight});
+        else
+          named("aten::cudnn_batch_norm"),
+              add({x, weight, weight, weight, weight, op.evaluation ? 0.0 : 1.0, 0.1, 1e-5});
         return;
       case ImageFunction::relu:
         if (op.backward) named("aten::threshold_backward"), add({x, x, 0.0});
         else named("aten::relu_"), add(x);
         return;
       case ImageFunction::max_pool2d:
-        if (op.backward) named("aten::max_pool2d_with_indices_backward"), add({small, x, Numbers{2.0, 2.0}});
-        else named("aten::max_pool2d_with_indices"), add({x, Numbers{2.0, 2.0}, Numbers{2.0, 2.0}});
+        if (op.backward) named("aten::max_pool2d_with_indices_backward"), add({small, x, windows, steps});
+        else named("aten::max_pool2d_with_indices"), add({x, windows, steps});
+        return;
+      case ImageFunction::avg_pool2d:
+        if (op.backward) named("aten::avg_pool2d_backward"), add({small, x, windows, steps});
+        else named("aten::avg_pool2d"), add({x, windows, steps});
         return;
       case ImageFunction::upsample_nearest2d: {
-        const Numbers sides{number(op.size), number(op.size)};
+        const Numbers sides{number(op.size), number(op.columns())};
         if (!op.backward) return named("aten::upsample_nearest2d"), add({small, sides, none(), none()});
         named("aten::upsample_nearest2d_backward");
-        return add({x, sides, Numbers{number(op.batch), number(op.channels), number(half), number(half)}});
+        return add({x, sides, Numbers{number(op.batch), number(op.channels), number(rows), number(columns)}});
       }
     }
   }

@@ -16,6 +16,7 @@ const RuleTable& rules() {
     add_copy_rules(all);
     add_contraction_rules(all);
     add_convolution_rules(all);
+    add_image_rules(all);
     add_attention_rules(all);
     add_row_rules(all);
     add_reduction_rules(all);

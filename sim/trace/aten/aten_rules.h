@@ -17,6 +17,7 @@ void add_pointwise_rules(RuleTable& table);
 void add_copy_rules(RuleTable& table);
 void add_contraction_rules(RuleTable& table);
 void add_convolution_rules(RuleTable& table);
+void add_image_rules(RuleTable& table);
 void add_attention_rules(RuleTable& table);
 void add_row_rules(RuleTable& table);
 void add_reduction_rules(RuleTable& table);

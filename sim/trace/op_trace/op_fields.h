@@ -28,7 +28,9 @@ inline constexpr std::array<std::string_view, 9> kCopyNames{
 inline constexpr std::array<std::string_view, 7> kReductionNames{"sum_rows", "sum_cols",  "mean_cols", "sum_all",
                                                                  "norm_all", "scan_rows", "scan_cols"};
 inline constexpr std::array<std::string_view, 4> kBackendNames{"flash", "cudnn", "efficient", "math"};
-inline constexpr std::array<std::string_view, 4> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
+inline constexpr std::array<std::string_view, 5> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d",
+                                                             "avg_pool2d"};
+inline constexpr std::array<std::string_view, 3> kGradientsNames{"both", "input", "weight"};
 inline constexpr std::array<std::string_view, 32> kPointwiseNames{
     "add",        "add_in_place",  "mul",           "scale",
     "gelu",       "gelu_tanh",     "gelu_backward", "gelu_tanh_backward",
@@ -60,6 +62,7 @@ inline std::span<const std::string_view> names_of(CopyKind) { return kCopyNames;
 inline std::span<const std::string_view> names_of(ReductionKind) { return kReductionNames; }
 inline std::span<const std::string_view> names_of(AttentionBackend) { return kBackendNames; }
 inline std::span<const std::string_view> names_of(ImageFunction) { return kImageNames; }
+inline std::span<const std::string_view> names_of(ConvolutionGradients) { return kGradientsNames; }
 inline std::span<const std::string_view> names_of(PointwiseFunction) { return kPointwiseNames; }
 inline constexpr std::array<std::string_view, 9> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter",
                                                                   "broadcast",  "reduce",     "all_to_all",
@@ -153,12 +156,21 @@ struct Fields {
     v.unless("instructions", op.ran.instructions, kNone), v.unless("transformed", op.ran.transformed, false);
     v.unless("weights_instructions", op.ran_weights.instructions, kNone);
     v.unless("weights_transformed", op.ran_weights.transformed, false);
+    constexpr std::int64_t kAsHeight = 0;
+    v.unless("groups", op.groups, std::int64_t{1}), v.unless("width", op.width, kAsHeight);
+    v.unless("kernel_width", op.kernel_width, kAsHeight), v.unless("stride_width", op.stride_width, kAsHeight);
+    v.unless("out_size", op.out_size, kAsHeight), v.unless("out_width", op.out_width, kAsHeight);
+    v.unless("gradients", op.gradients, ConvolutionGradients::both);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, ImageOp>
   static void visit(O& op, V&& v) {
     v("function", op.function), v("backward", op.backward), v("channels_last", op.channels_last);
     v("type", op.type), v("batch", op.batch), v("channels", op.channels), v("size", op.size);
+    constexpr std::int64_t kUsual = 0;
+    v.unless("width", op.width, kUsual), v.unless("window", op.window, kUsual), v.unless("stride", op.stride, kUsual);
+    v.unless("out_size", op.out_size, kUsual), v.unless("out_width", op.out_width, kUsual);
+    v.unless("evaluation", op.evaluation, false);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Memset>

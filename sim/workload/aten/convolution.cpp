@@ -1,7 +1,5 @@
 #include "sim/workload/aten/convolution.h"
 
-#include <cmath>
-
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/reduction.h"
 #include "sim/workload/aten/views.h"
@@ -63,6 +61,7 @@ Tensor patches(Eager& eager, const Tensor& pixels, const Tensor& kernel, const T
   op.out_channels = kernel.sizes[0];
   op.kernel = op.stride = patch;
   const std::int64_t side = op.size / patch;
+  if (side != op.out_rows()) op.out_size = side;  // no padding
   return convolved(eager, pixels, kernel, bias, op, {op.batch, op.out_channels, side, side});
 }
 
@@ -72,10 +71,11 @@ Tensor convolution_over_time(Eager& eager, const Tensor& x, const Tensor& kernel
   op.type = eager.convolution_type(x.type);
   op.batch = x.sizes[0];
   op.in_channels = x.sizes[1];
-  op.size = std::llround(std::sqrt(static_cast<double>(x.sizes[2])));  // frames as a plane of as many pixels
+  op.size = op.kernel = op.stride = 1;  // a row of frames
+  op.width = x.sizes[2];
   op.out_channels = kernel.sizes[0];
-  op.kernel = kernel.sizes[2];
-  op.stride = stride;
+  op.kernel_width = kernel.sizes[2];
+  op.stride_width = stride;
   return convolved(eager, x, kernel, bias, op, {op.batch, op.out_channels, x.sizes[2] / stride});
 }
 

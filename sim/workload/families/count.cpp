@@ -18,9 +18,9 @@ struct CountedFlops {
            static_cast<double>(op.head_dim);
   }
   double operator()(const Convolution& op) const {
-    const double side = static_cast<double>(op.size) / static_cast<double>(op.stride);
-    return 2.0 * static_cast<double>(op.batch) * side * side * static_cast<double>(op.out_channels) *
-           static_cast<double>(op.in_channels) * static_cast<double>(op.kernel) * static_cast<double>(op.kernel);
+    return 2.0 * static_cast<double>(op.batch) * static_cast<double>(op.out_pixels()) *
+           static_cast<double>(op.out_channels) * static_cast<double>(op.in_channels) /
+           static_cast<double>(op.groups) * static_cast<double>(op.taps());
   }
   template <typename Other>
   double operator()(const Other&) const {
