@@ -184,6 +184,11 @@ class Functions(TorchFunctionMode):
         elif lower is not None and name in WIDENED:
             args = self.cast(args, torch.float32)
             kwargs = {key: self.cast(value, torch.float32) for key, value in kwargs.items()}
+        if name == "one_hot" and recorder.active and is_without_values(args[0]) and (args[1:] or kwargs):
+            classes = args[1] if args[1:] else kwargs["num_classes"]
+            if classes > 0:  # as PyTorch makes it of tensors with values
+                marks = torch.zeros(*args[0].shape, classes, dtype=torch.int64, device=args[0].device)
+                return marks.scatter_(-1, args[0].unsqueeze(-1), 1)
         if name == "dropout" and func is not torch.nn.functional.dropout and len(args) == 3:
             return torch.native_dropout(args[0], args[1], True)[0] if args[2] and args[1] > 0 else args[0]
         return func(*args, **kwargs)
@@ -239,6 +244,17 @@ class Functions(TorchFunctionMode):
         return Attention.apply(self.recorder, query, key, value, attn_mask, dropout_p, is_causal)
 
 
+def is_without_values(tensor):
+    return isinstance(tensor, FakeTensor) or getattr(tensor, "is_meta", False)
+
+
+def fills_marked(target, indices, value, accumulate=False, unsafe=False):
+    """One value for all that a mask marks: PyTorch fills instead of looking for their places."""
+    given = [index for index in indices if index is not None]
+    return (not accumulate and len(indices) == 1 and len(given) == 1 and given[0].dtype in (torch.bool, torch.uint8) and
+            isinstance(given[0], FakeTensor) and value.numel() == 1 and given[0].shape == target.shape)
+
+
 class Calls(TorchDispatchMode):
     def __init__(self, recorder):
         super().__init__()
@@ -255,6 +271,9 @@ class Calls(TorchDispatchMode):
             return self.scalar(func, name, args[0])
         if name == "aten::_grouped_mm":
             return self.grouped_products(func, *args, **kwargs)
+        if name in ("aten::index_put_", "aten::_index_put_impl_") and fills_marked(*args):
+            name, args = "aten::masked_fill_", (args[0], next(x for x in args[1] if x is not None), args[2].reshape(()))
+            func, kwargs = torch.ops.aten.masked_fill_.Tensor, {}
         if name in INDEXED:
             args = (args[0], places(recorder, args[1]), *args[2:])
         elif name in SIZED_BY_VALUES and isinstance(args[0], FakeTensor):
