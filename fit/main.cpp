@@ -61,7 +61,7 @@ constexpr std::string_view kRanges = "collective_range";
 struct Request {
   fs::path root = RIDGELINE_SOURCE_DIR, laws;
   std::vector<std::string> tables;
-  std::string only_class;
+  std::vector<std::string> only_classes;
   bool check = false, dry_run = false;
   FitOptions options;
 };
@@ -108,7 +108,8 @@ int run_table(const Request& request, const TableFit& fits, const Laboratory& la
     LawClass* law_class = table.find(name);
     if (law_class == nullptr)
       throw UserError(fmt::format("fit/priors/{}.yaml: {} is no class of the table", fits.name, name));
-    if (!request.only_class.empty() && name != request.only_class) continue;
+    const auto& only = request.only_classes;
+    if (!only.empty() && std::find(only.begin(), only.end(), name) == only.end()) continue;
     const auto problem =
         std::find_if(problems.begin(), problems.end(), [&name = name](const Problem& one) { return one.name == name; });
     if (known.fitted.empty()) {
@@ -201,7 +202,7 @@ int main(int argc, char** argv) {
       "where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
   CLI::Option* dry_run = app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
-  app.add_option("--class", request.only_class, "only this class of kernels");
+  app.add_option("--class", request.only_classes, "only these classes of kernels");
   app.add_option("--starts", request.options.starts, "starts of each fit")->check(CLI::Range(1, 1000));
   app.add_flag("!--no-cross-validation", request.options.cross_validate,
                "leave it out; goes with --dry-run, since a table that is written states its errors")

@@ -37,6 +37,37 @@ constexpr std::array kOnlyInCalls{K::power,
 constexpr std::array kAlsoInCalls{K::scale,         K::tanh,         K::dropout_backward, K::masked_fill,
                                   K::gelu_backward, K::strided_copy, K::broadcast_binary};
 
+/// Those that calls with their dispatcher's records show (`aten`): whatever the rules of sim/trace make of them.
+constexpr std::array kInRecords{K::special,
+                                K::random,
+                                K::triangle,
+                                K::reduce_rows_places,
+                                K::reduce_columns_places,
+                                K::reduce_all_places,
+                                K::reduce_rows_moments,
+                                K::reduce_columns_moments,
+                                K::reduce_all_moments,
+                                K::reduce_groups,
+                                K::scan_places,
+                                K::scan_columns_places,
+                                K::index_add,
+                                K::index_elements,
+                                K::scatter_add,
+                                K::index_few,
+                                K::index_add_few,
+                                K::interpolate_linear,
+                                K::interpolate_cubic,
+                                K::interpolate_linear_backward,
+                                K::interpolate_cubic_backward,
+                                K::pad,
+                                K::pad_backward,
+                                K::grid_sample,
+                                K::grid_sample_backward,
+                                K::unfold,
+                                K::fold,
+                                K::select_marked,
+                                K::write_places};
+
 template <class Kernels>
 bool holds(const Kernels& kernels, K kernel) {
   return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
@@ -80,6 +111,45 @@ void add_kernels(const Call& call, const json& kernels, const Origin& origin, in
   }
 }
 
+/// Calls of which every kernel has its launch. What later operations of a call read was touched shortly before: of
+/// those the calls without a sweep are read.
+void add_recorded(const json& row, const Origin& origin, const Lowering& lowering, const Gpu& gpu,
+                  Collected& collected) {
+  struct Placed {
+    KernelLaunch launch;
+    std::vector<double> cold, warm;
+    bool first;
+  };
+  std::vector<Placed> placed;
+  const std::vector<Op> ops = recorded_ops(row);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const LoweredOp lowered = lowering.lower(ops[i]);
+    const auto residency = [&](int sets) {
+      return repeated_residency(lowered.launches, rotating_operands(ops[i]), sets, gpu.l2, partly_used_bytes(ops[i]));
+    };
+    const auto cold = residency(0), warm = residency(1);
+    for (std::size_t k = 0; k < lowered.launches.size(); ++k)
+      placed.push_back({lowered.launches[k], cold.empty() ? std::vector<double>{} : cold[k],
+                        warm.empty() ? std::vector<double>{} : warm[k], i == 0});
+  }
+  const json& kernels = row["kernels"];
+  if (placed.size() != kernels.size()) return;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const auto* work = std::get_if<MemoryBoundWork>(&placed[i].launch.work);
+    const K kernel = work != nullptr ? static_cast<K>(work->kernel_class) : K::count_;
+    if (!holds(kInRecords, kernel) || !names_launch(kernels[i]["name"].get<std::string>(), placed[i].launch) ||
+        !same_grid(placed[i].launch, kernels[i]))
+      continue;
+    auto& [cases, timed] = collected[std::string(name_of(kernel))];
+    for (const bool cold : {true, false}) {
+      if (cold && !placed[i].first) continue;
+      cases.push_back({kernels[i][cold ? "us_cold" : "us_warm"].get<double>() * 1e-6, origin.machine, origin.held_out,
+                       origin.shape, hash_of(cold ? "cold" : "warm", origin.line + i)});
+      timed.push_back({.launch = placed[i].launch, .residency = cold ? placed[i].cold : placed[i].warm, .gpu = &gpu});
+    }
+  }
+}
+
 }  // namespace
 
 void add_calls(const Measurements& measurements, const Laboratory& laboratory, Collected& collected) {
@@ -90,6 +160,12 @@ void add_calls(const Measurements& measurements, const Laboratory& laboratory, C
     // Boards of one type are alike; the other's factor is what its description does not say.
     const int machine = here ? 0 : measurements.machine(file->machine.name);
     for_each_row(*file, [&](const json& row) {
+      if (row.contains("aten")) {
+        const std::uint64_t shape = hash_of(row["op"].get<std::string>() + row["case"].dump());
+        const bool apart =
+            file->split == Split::held_out || (file->split == Split::by_shape && held_out_by_shape(shape));
+        return add_recorded(row, {machine, apart, shape, hash_of(row["aten"].dump())}, lowering, gpu, collected);
+      }
       const std::optional<Call> call = call_of(row);
       if (!call) return;
       const LoweredOp lowered = lowering.lower(call->op);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/timing/memory_bound/memory_bound_kernels.h"
+#include "sim/trace/op_trace/read_op_trace.h"
 
 namespace ridgeline::fit {
 namespace {
@@ -156,6 +157,23 @@ std::optional<Call> call_of(const json& row) {
   return std::nullopt;
 }
 
+std::vector<Op> recorded_ops(const json& row) {
+  std::string text = R"({"ridgeline":"op-trace","version":1,"parameters":0})"
+                     "\n"
+                     R"({"record":"step"})"
+                     "\n";
+  for (json record : row["aten"]) {
+    record["record"] = "aten";
+    text += record.dump() + '\n';
+  }
+  const trace::Recording recording = trace::parse_op_trace(text + R"({"record":"end"})"
+                                                                  "\n",
+                                                           "a measured call");
+  std::vector<Op> ops;
+  for (const ridgeline::Call& call : recording.trace.calls) ops.push_back(recording.trace.ops[call.op]);
+  return ops;
+}
+
 bool names_launch(std::string_view name, const KernelLaunch& launch) {
   using K = MemoryBoundKernel;
   const auto* work = std::get_if<MemoryBoundWork>(&launch.work);
@@ -169,6 +187,7 @@ bool names_launch(std::string_view name, const KernelLaunch& launch) {
     case K::strided_copy:
     case K::broadcast_binary: return name.starts_with("void at::native::elementwise_kernel<128");
     case K::scale: return has("vectorized_elementwise_kernel") && has("AUnaryFunctor");
+    case K::special: return has("lgamma") || has("digamma") || has("erfinv");
     case K::gelu_backward: return has("GeluBackward");
     case K::tanh: return has("tanh_kernel");
     case K::concatenate_strided: return has("CatArrayBatchedCopy<");

@@ -23,6 +23,7 @@ LoweredOp lower_embedding_bags(const Embedding& op, const ChipShape& chip);
 LoweredOp lower_nll_loss(const NllLoss& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_image(const ImageOp& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_resampling(const Resampling& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_memset(const Memset& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_sort(const Sort& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_fused(const FusedKernel& op, const ChipShape& chip, const Software& software);

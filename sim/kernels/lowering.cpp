@@ -24,6 +24,7 @@ struct ByShape {
   LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, chip, software); }
   LoweredOp operator()(const ImageOp& op) const { return lower_image(op, chip, software); }
   LoweredOp operator()(const Memset& op) const { return lower_memset(op, chip, software); }
+  LoweredOp operator()(const Resampling& op) const { return lower_resampling(op, chip, software); }
   LoweredOp operator()(const Sort& op) const { return lower_sort(op, chip, software); }
   LoweredOp operator()(const FusedKernel& op) const { return lower_fused(op, chip, software); }
   LoweredOp operator()(const Collective& op) const { return lower_collective(op, chip, software); }

@@ -170,9 +170,12 @@ std::vector<Operand> TraceBuilder::operands_of(const AtenCall& call, const Mappe
     const bool recent = call.phase != Phase::backward || operands.empty() || adds_gradients;
     operands.push_back({storage_of_input(tensor, recent, operands), tensor.bytes()});
   }
-  const bool in_place = call.name.ends_with('_') && !operands.empty();
+  // The source of a copy lies before its destination, which no operation reads.
+  const bool in_place = call.name.ends_with('_') && call.name != "aten::copy_" && !operands.empty();
   for (const AtenTensor& tensor : mapped.outputs) {
-    const bool same = in_place && operands.size() == mapped.inputs.size() && tensor.bytes() == operands.front().bytes;
+    const bool known = tensor.storage != AtenTensor::kNoStorage && alive_.contains(tensor.storage);
+    const bool same =
+        !known && in_place && operands.size() == mapped.inputs.size() && tensor.bytes() == operands.front().bytes;
     operands.push_back({same ? operands.front().storage : storage_of_result(tensor), tensor.bytes()});
   }
   return operands;

@@ -38,7 +38,7 @@ struct Hasher {
     hash << op.log << op.backward << op.input << op.output << op.rows << op.cols;
   }
   void operator()(const Norm& op) const { hash << op.rms << op.backward << op.bias << op.type << op.rows << op.cols; }
-  void operator()(const Reduction& op) const { hash << op.kind << op.type << op.rows << op.cols; }
+  void operator()(const Reduction& op) const { hash << op.kind << op.type << op.rows << op.cols << op.accumulator; }
   void operator()(const Dropout& op) const { hash << op.type << op.elements; }
   void operator()(const Embedding& op) const {
     hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden << op.accumulates << op.bags;
@@ -67,6 +67,10 @@ struct Hasher {
   }
   void operator()(const Memset& op) const { hash << op.bytes; }
   void operator()(const Sort& op) const { hash << op.type << op.rows << op.cols << op.kept << op.key_bits; }
+  void operator()(const Resampling& op) const {
+    hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.inputs
+         << op.outputs << op.taps;
+  }
   void operator()(const Collective& op) const { hash << op.kind << op.group << op.type << op.ranks << op.bytes; }
   void operator()(const UnknownOp& op) const {
     hash << std::hash<std::string>{}(op.name) << op.read_bytes << op.written_bytes;
@@ -113,6 +117,14 @@ std::string_view name_of(PointwiseFunction function) {
       "index",
       "gather",
       "roll",
+      "index_add",
+      "scatter_add",
+      "special",
+      "random",
+      "index_select",
+      "index_add",
+      "tril",
+      "nonzero",
       "pointwise"};
   static_assert(kNames[static_cast<std::size_t>(PointwiseFunction::cast)] == "cast");
   static_assert(kNames.back() == "pointwise");
@@ -157,12 +169,16 @@ struct Namer {
   }
   std::string operator()(const Reduction& op) const {
     switch (op.kind) {
-      case ReductionKind::mean_cols: return "mean";
+      case ReductionKind::mean_cols:
+        if (op.accumulator == Accumulator::number) return "mean";
+        break;
       case ReductionKind::norm_all: return "linalg_vector_norm";
       case ReductionKind::scan_rows:
       case ReductionKind::scan_cols: return "cumsum";
-      default: return "sum";
+      default: break;
     }
+    constexpr std::array<std::string_view, 4> kNames{"sum", "argmax", "var", "group_norm"};
+    return std::string(kNames[static_cast<std::size_t>(op.accumulator)]);
   }
   std::string operator()(const Dropout&) const { return "native_dropout"; }
   std::string operator()(const Embedding& op) const {
@@ -190,6 +206,13 @@ struct Namer {
   }
   std::string operator()(const Memset&) const { return "memset"; }
   std::string operator()(const Sort& op) const { return op.kept > 0 ? "topk" : "sort"; }
+  std::string operator()(const Resampling& op) const {
+    constexpr std::array<std::string_view, static_cast<std::size_t>(ResamplingFunction::fold) + 1> kNames{
+        "upsample_nearest", "upsample_linear", "upsample_bilinear2d", "upsample_bicubic2d",
+        "reflection_pad",   "replication_pad", "grid_sampler_2d",     "grid_sampler_2d",
+        "im2col",           "col2im"};
+    return with_direction(kNames[static_cast<std::size_t>(op.function)], op.backward);
+  }
   std::string operator()(const Collective& op) const { return std::string(name_of(op.kind)); }
   std::string operator()(const UnknownOp& op) const { return op.name; }
   std::string operator()(const FusedKernel& op) const {
@@ -262,6 +285,9 @@ struct Shaper {
   std::string operator()(const Sort& op) const {
     const std::string shape = fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type));
     return op.kept > 0 ? fmt::format("{} of {}", op.kept, shape) : shape;
+  }
+  std::string operator()(const Resampling& op) const {
+    return fmt::format("{}x{} of {} to {} {}", op.batch, op.channels, op.inputs, op.outputs, name_of(op.type));
   }
   std::string operator()(const Collective& op) const {
     return fmt::format("{} bytes {}, {} ranks", op.bytes, name_of(op.type), op.ranks);

@@ -83,11 +83,19 @@ enum class PointwiseFunction : std::uint8_t {
   dropout_backward,
   clamp,
   rope,
-  complex_mul,  ///< of numbers of two parts in fp32 each; torch.compile generates no code for it
-  power,        ///< with an exponent that is no small whole or half number
-  index,        ///< an element by the indices of other tensors: index, index_put
-  gather,       ///< an element along one dimension by an index: gather, scatter
-  roll,         ///< an element a distance away, around the end
+  complex_mul,    ///< of numbers of two parts in fp32 each; torch.compile generates no code for it
+  power,          ///< with an exponent that is no small whole or half number
+  index,          ///< an element by the indices of other tensors: index, index_put
+  gather,         ///< an element along one dimension by an index: gather, scatter
+  roll,           ///< an element a distance away, around the end
+  index_add,      ///< elements of rows added atomically where an index says: index_add_
+  scatter_add,    ///< elements added atomically along one dimension: scatter_add_, the backward pass of gather
+  special,        ///< a function computed by series or continued fractions: lgamma, digamma, erfinv
+  random,         ///< random numbers by Philox counters: uniform_, normal_, bernoulli_
+  index_few,      ///< slices by up to 16 indices, which every thread walks: index_select
+  index_add_few,  ///< slices added atomically by up to 16 indices
+  triangle,       ///< a copy with zeros below or above a diagonal: tril, triu
+  nonzero,        ///< places of what is not zero, counted on the host first; `input_count` dimensions
   other
 };
 
@@ -167,10 +175,18 @@ enum class ReductionKind : std::uint8_t {
 constexpr bool scans(ReductionKind kind) {
   return kind == ReductionKind::scan_rows || kind == ReductionKind::scan_cols;
 }
+/// State that a reduction carries from element to element.
+enum class Accumulator : std::uint8_t {
+  number,   ///< one number: sum, mean, amax, norm, any
+  place,    ///< a value and its index: argmax, max along a dimension
+  moments,  ///< mean, squared deviations and count by Welford's method: var, std
+  groups,   ///< moments of a group of channels, a block each: group_norm
+};
 struct Reduction {
   ReductionKind kind = ReductionKind::sum_all;
   DType type = DType::fp32;
   std::int64_t rows = 0, cols = 1;
+  Accumulator accumulator = Accumulator::number;
   bool operator==(const Reduction&) const = default;
 };
 
@@ -335,6 +351,29 @@ struct ImageOp {
   [[nodiscard]] std::int64_t taps() const { return window > 0 ? window * window : 4; }
 };
 
+enum class ResamplingFunction : std::uint8_t {
+  nearest,
+  linear,
+  bilinear,
+  bicubic,
+  reflection_pad,
+  replication_pad,
+  grid_nearest,   ///< grid_sample at the nearest pixel …
+  grid_bilinear,  ///< … and between four
+  unfold,         ///< im2col: windows as columns
+  fold            ///< col2im: columns added up as windows
+};
+/// Pixels made of others at computed places. `planes` images of one channel have `inputs` pixels in the forward pass's
+/// operand and `outputs` in its result; windows of `taps` pixels are unfolded.
+struct Resampling {
+  ResamplingFunction function = ResamplingFunction::bilinear;
+  bool backward = false, channels_last = false;
+  DType type = DType::fp32;
+  std::int64_t batch = 0, channels = 0, inputs = 0, outputs = 0, taps = 1;
+  [[nodiscard]] std::int64_t planes() const { return batch * channels; }
+  bool operator==(const Resampling&) const = default;
+};
+
 /// cudaMemset of `bytes`, as an op of its own.
 struct Memset {
   std::int64_t bytes = 0;
@@ -367,8 +406,9 @@ struct UnknownOp {
   bool operator==(const UnknownOp&) const = default;
 };
 
-using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
-                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort, Collective>;
+using Op =
+    std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss, MultiTensor,
+                 Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort, Collective, Resampling>;
 
 /// Pairs of a query and a key in a row of attention's batch, masked ones too.
 double scores_of_row(const Attention& op);

@@ -29,6 +29,12 @@ struct Counter {
   }
   OperandCounts operator()(const Memset&) const { return {0, 1}; }
   OperandCounts operator()(const Sort&) const { return {1, 2}; }
+  /// A grid's gradient is not modelled.
+  OperandCounts operator()(const Resampling& op) const {
+    const bool sampled =
+        op.function == ResamplingFunction::grid_nearest || op.function == ResamplingFunction::grid_bilinear;
+    return {(sampled ? 2 : 1) + (sampled && op.backward ? 1 : 0), 1};
+  }
   OperandCounts operator()(const Collective& op) const { return {op.kind == CollectiveKind::barrier ? 0 : 1, 1}; }
   OperandCounts operator()(const UnknownOp&) const { return {1, 1}; }
   OperandCounts operator()(const FusedKernel& op) const {

@@ -26,6 +26,7 @@
 // | UnknownOp           | one                                 | one                          |
 // | Collective          | what is sent                        | what is received             |
 // | Sort                | keys                                | values, places               |
+// | Resampling          | x, [grid] (backward: dy, [x, grid]) | y (backward: dx)             |
 // | FusedKernel         | its `reads`                         | its `writes`                 |
 //
 // Operands of a MultiTensor are Access::kUntracked: hundreds of tensors, whose residency is that of the whole list.

@@ -77,7 +77,7 @@ copy_permuted [strided_copy] copy uint8 no pipe: 4194304 x 128, 18 registers
 TEST(WorkedCopies, inputs_are_concatenated_128_at_a_time) {
   expect_kernels(copy_of(CopyKind::concatenate, DType::fp32, 6, 5, 3), R"(
 CatArray [concatenate_unaligned] copy fp32 no pipe: 1,3 x 128, 32 registers
-  elements 90; #0:120 #1:120 #2:120 -> #3:360)");
+  elements 90; #0:120 #1:120 #2:120 -> #3:360/864)");
   expect_kernels(copy_of(CopyKind::concatenate, DType::fp32, 600, 8, 2), R"(
 CatArray_vec [concatenate] copy fp32 no pipe: 10,2 x 128, 18 registers
   elements 9600; #0:19200 #1:19200 -> #2:38400)");
@@ -86,13 +86,13 @@ CatArray_vec [concatenate] copy bf16 no pipe: 320,2 x 128, 18 registers
   elements 960000 passes 2; #0:960000 #1:960000 -> #2:1920000)");
   expect_kernels(copy_of(CopyKind::concatenate, DType::bf16, 60000, 7, 2), R"(
 CatArray [concatenate_unaligned] copy bf16 no pipe: 320,2 x 128, 32 registers
-  elements 840000 passes 3; #0:840000 #1:840000 -> #2:1680000)");
+  elements 840000 passes 3; #0:840000 #1:840000 -> #2:3360000)");
   expect_kernels(copy_of(CopyKind::concatenate_strided, DType::fp32, 128, 8, 3), R"(
 CatArray [concatenate_strided] copy fp32 no pipe: 20,3 x 512, 29 registers
   elements 3072 active 6; #0:4096 #1:4096 #2:4096 -> #3:12288)");
   expect_kernels(copy_of(CopyKind::concatenate_strided, DType::bf16, 5120, 10, 2), R"(
 CatArray [concatenate_strided] copy bf16 no pipe: 20,2 x 512, 29 registers
-  elements 102400 active 40 passes 5; #0:102400 #1:102400 -> #2:204800)");
+  elements 102400 active 40 passes 5; #0:102400 #1:102400 -> #2:204800/409600)");
   const LoweredOp many = lower_by_shape(copy_of(CopyKind::concatenate, DType::fp32, 2, 4, 130),
                                         testing_support::made_up_chip(), Software{});
   ASSERT_EQ(many.launches.size(), 2u);

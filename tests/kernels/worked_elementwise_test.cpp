@@ -158,17 +158,17 @@ masked_fill [broadcast_binary] elementwise fp32 cores: 5 x 128, 18 registers
 
 TEST(WorkedElementwise, elements_taken_by_index_wait_for_it) {
   expect_kernels(pointwise_of(F::index, 9, 70, {{DType::fp32, DType::int64}, DType::fp32}), R"(
-index [index_select] elementwise fp32 cores: 2 x 128, 32 registers
-  elements 630 active 1.23046875 passes 4; #0:2520 #1:5040 -> #2:2520)");
+index_elementwise_kernel [index_elements] elementwise fp32 cores: 2 x 128, 32 registers
+  elements 630 active 1.23046875 passes 4; #0:2520 #1:72 -> #2:2520/2736)");
   expect_kernels(pointwise_of(F::gather, 90, 70, {{DType::bf16, DType::int64}, DType::bf16}, Walk::strided), R"(
-index [index_select] elementwise bf16 cores: 7 x 128, 32 registers
-  elements 6300 active 6.15234375 passes 8; #0:12600 #1:50400 -> #2:12600)");
+scatter_gather_elementwise_kernel [index_elements] elementwise bf16 cores: 7 x 128, 32 registers
+  elements 6300 active 6.15234375 passes 8; #0:12600 #1:12600/289800 -> #2:12600)");
   expect_kernels(pointwise_of(F::roll, 9, 70, kFull), R"(
 index [index_select] elementwise fp32 cores: 2 x 128, 32 registers
   elements 630 active 1.23046875 passes 0.5; #0:2520 -> #1:2520)");
   expect_kernels(pointwise_of(F::index, 3, 30, {{DType::bf16, DType::int64}, DType::bf16}), R"(
-index [index_select] elementwise bf16 cores: 1 x 128, 32 registers
-  elements 90 active 0.17578125; #0:180 #1:720 -> #2:180)");
+index_elementwise_kernel [index_elements] elementwise bf16 cores: 1 x 128, 32 registers
+  elements 90 active 0.17578125; #0:180 #1:24 -> #2:180/264)");
 }
 
 // Indices are 32 bits of bytes: what is larger comes in halves, of the largest operand's bytes.

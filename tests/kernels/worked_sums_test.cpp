@@ -100,8 +100,8 @@ tensor_kernel_scan [scan_columns] elementwise bf16 cores: 2 x 512, 32 registers
 tensor_kernel_scan [scan] elementwise fp32 cores: 2 x 512, 32 registers
   elements 3840 passes 2; flops 3000 #0:12000 -> #1:12000)");
   expect_kernels(Reduction{Kind::scan_cols, DType::int64, 5000, 3}, R"(
-tensor_kernel_scan [scan] elementwise int64 cores: 157 x 512, 32 registers
-  elements 160000; flops 15000 #0:120000 -> #1:120000)");
+tensor_kernel_scan [scan] elementwise int64 cores: 5000 x 512, 32 registers
+  elements 5120000; flops 15000 #0:120000 -> #1:120000)");
   expect_kernels(Reduction{Kind::scan_cols, DType::fp32, 2, 5000}, R"(
 tensor_kernel_scan [scan] elementwise fp32 cores: 2 x 512, 32 registers
   elements 10240 passes 5; flops 10000 #0:40000 -> #1:40000)");
@@ -141,6 +141,8 @@ Memcpy DtoD [copy_device] copy fp32 no pipe: 2 x 128, 32 registers
   elements 1056 passes 0.064453125; #0:4224 -> #1:4224
 arange [fill] elementwise int64 cores: 1 x 64, 16 registers
   elements 32; -> #2:256
+copy_permuted [strided_copy] copy int64 no pipe: 5 x 128, 18 registers
+  elements 1056 padded 264 passes 2; t:256 -> t:8448
 Memcpy DtoD [copy_device] copy int64 no pipe: 2 x 128, 32 registers
   elements 1056 passes 0.12890625; t:8448 -> #2:8448
 bitonicSortKVInPlace [sort_exchange] elementwise fp32 no pipe: 3 x 256, 40 registers shared 6144
@@ -150,6 +152,8 @@ Memcpy DtoD [copy_device] copy bf16 no pipe: 1 x 128, 32 registers
   elements 99 passes 0.00302124023; #0:198 -> #1:198
 arange [fill] elementwise int64 cores: 1 x 64, 16 registers
   elements 33; -> #2:264
+copy_permuted [strided_copy] copy int64 no pipe: 1 x 128, 18 registers
+  elements 99 padded 24.75; t:264 -> t:792
 Memcpy DtoD [copy_device] copy int64 no pipe: 1 x 128, 32 registers
   elements 99 passes 0.0120849609; t:792 -> #2:792
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 3 x 32, 40 registers shared 1536
@@ -159,6 +163,8 @@ Memcpy DtoD [copy_device] copy fp32 no pipe: 1 x 128, 32 registers
   elements 387 passes 0.0236206055; #0:1548 -> #1:1548
 arange [fill] elementwise int64 cores: 3 x 64, 16 registers
   elements 129; -> #2:1032
+copy_permuted [strided_copy] copy int64 no pipe: 2 x 128, 18 registers
+  elements 387 padded 96.75 passes 2; t:1032 -> t:3096
 Memcpy DtoD [copy_device] copy int64 no pipe: 1 x 128, 32 registers
   elements 387 passes 0.0472412109; t:3096 -> #2:3096
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 3 x 32, 40 registers shared 12288
@@ -168,6 +174,8 @@ Memcpy DtoD [copy_device] copy int64 no pipe: 4 x 128, 32 registers
   elements 3075 passes 0.375366211; #0:24600 -> #1:24600
 arange [fill] elementwise int64 cores: 17 x 64, 16 registers
   elements 1025; -> #2:8200
+copy_permuted [strided_copy] copy int64 no pipe: 13 x 128, 18 registers
+  elements 3075 padded 768.75 passes 2; t:8200 -> t:24600
 Memcpy DtoD [copy_device] copy int64 no pipe: 4 x 128, 32 registers
   elements 3075 passes 0.375366211; t:24600 -> #2:24600
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 3 x 128, 40 registers shared 49152
@@ -197,26 +205,8 @@ RadixSortOnesweep [sort_pass] elementwise int64 no pipe: 3 x 384, 80 registers s
   expect_kernels(Sort{.type = DType::int64, .rows = 3, .cols = 40, .key_bits = 15}, R"(
 arange [tiny] elementwise int64 no pipe: 2 x 64, 16 registers
   passes 0.5; ->
-Memset elementwise fp32 no pipe: 1 x 128, 32 registers
-  memset 0; ->
-Memset elementwise fp32 no pipe: 1 x 128, 32 registers
-  memset 0; ->
-RadixSortHistogram [sort_histogram] elementwise int64 no pipe: 70 x 128, 72 registers shared 8192
-  passes 0; ->
-RadixSortExclusiveSum [tiny] elementwise int64 no pipe: 3 x 256, 32 registers shared 2336
- ; ->
-Memset elementwise fp32 no pipe: 1 x 128, 32 registers
-  memset 0; ->
-RadixSortOnesweep [sort_pass] elementwise int64 no pipe: 1 x 384, 80 registers shared 38912
- ; #0:1920 -> #1:960 #2:960
-Memset elementwise fp32 no pipe: 1 x 128, 32 registers
-  memset 0; ->
-RadixSortOnesweep [sort_pass] elementwise int64 no pipe: 1 x 384, 80 registers shared 38912
- ; #0:1920 -> #1:960 #2:960
-Memset elementwise fp32 no pipe: 1 x 128, 32 registers
-  memset 0; ->
-RadixSortOnesweep [sort_pass] elementwise int64 no pipe: 1 x 384, 80 registers shared 38912
- ; #0:1920 -> #1:960 #2:960)");
+RadixSortSingleTile [tiny] elementwise int64 no pipe: 1 x 256, 64 registers shared 32768
+  passes 11.25; ->)");
   const auto passes = [](const Sort& op) {
     int count = 0;
     for (const KernelLaunch& launch : lower_by_shape(op, testing_support::made_up_chip(), {}).launches)
@@ -240,19 +230,25 @@ gatherTopK [select_block] elementwise fp32 no pipe: 19 x 1024, 40 registers shar
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 19 x 32, 40 registers shared 1536
   elements 31616 passes 52; #0:9500 -> #1:4750 #2:4750)");
   expect_kernels(Sort{.type = DType::bf16, .rows = 20, .cols = 1025, .kept = 1}, R"(
-computeBlockDigitCounts [tiny] elementwise bf16 no pipe: 20 x 256, 32 registers
-  passes 4.5; #0:41000 ->
-computeDigitCumSum [tiny] elementwise bf16 no pipe: 20 x 256, 32 registers
+fill [tiny] elementwise bf16 no pipe: 1 x 256, 40 registers
+  passes 0; ->
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 0; ->
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 0; ->
+computeBlockDigitCounts [tiny] elementwise bf16 no pipe: 40 x 256, 40 registers
+  passes 3.4; #0:41000 ->
+computeDigitCumSum [tiny] elementwise bf16 no pipe: 20 x 256, 40 registers
+  passes 2.5; ->
+computeWithinKCounts [tiny] elementwise bf16 no pipe: 40 x 256, 40 registers
   passes 4.5; ->
-computeWithinKCounts [tiny] elementwise bf16 no pipe: 20 x 256, 32 registers
+computeBlockDigitCounts [tiny] elementwise bf16 no pipe: 40 x 256, 40 registers
+  passes 3.4; #0:41000 ->
+computeDigitCumSum [tiny] elementwise bf16 no pipe: 20 x 256, 40 registers
+  passes 2.5; ->
+computeWithinKCounts [tiny] elementwise bf16 no pipe: 40 x 256, 40 registers
   passes 4.5; ->
-computeBlockDigitCounts [tiny] elementwise bf16 no pipe: 20 x 256, 32 registers
-  passes 4.5; #0:41000 ->
-computeDigitCumSum [tiny] elementwise bf16 no pipe: 20 x 256, 32 registers
-  passes 4.5; ->
-computeWithinKCounts [tiny] elementwise bf16 no pipe: 20 x 256, 32 registers
-  passes 4.5; ->
-gatherTopK [tiny] elementwise bf16 cores: 20 x 256, 32 registers
+gatherTopK [tiny] elementwise bf16 cores: 40 x 256, 32 registers
   passes 12; #0:41000 -> #1:100 #2:100)");
   expect_kernels(Sort{.type = DType::bf16, .rows = 30, .cols = 1024, .kept = 4}, R"(
 gatherTopK [select_block] elementwise fp32 no pipe: 30 x 1024, 40 registers shared 1024
@@ -266,11 +262,11 @@ bitonicSortKVInPlace [sort_exchange] elementwise fp32 no pipe: 2 x 256, 40 regis
     return text;
   };
   EXPECT_EQ(names({.type = DType::uint8, .rows = 19, .cols = 20001, .kept = 4096}),
-            "computeBlockDigitCounts computeDigitCumSum computeWithinKCounts gatherTopK radixSortKVInPlace ");
+            "fill Memset Memset computeBlockDigitCounts computeDigitCumSum computeWithinKCounts gatherTopK "
+            "radixSortKVInPlace ");
   EXPECT_EQ(names({.type = DType::uint8, .rows = 19, .cols = 20001, .kept = 4097}),
-            "computeBlockDigitCounts computeDigitCumSum computeWithinKCounts gatherTopK ");
-  EXPECT_EQ(names({.rows = 19, .cols = 20, .kept = 20}), "Memcpy DtoD arange Memcpy DtoD bitonicSortKVInPlace ")
-      << "all of a row";
+            "fill Memset Memset computeBlockDigitCounts computeDigitCumSum computeWithinKCounts gatherTopK ");
+  EXPECT_EQ(names({.rows = 19, .cols = 20, .kept = 20}), "gatherTopK bitonicSortKVInPlace ") << "all of a row";
   for (const Sort& none : {Sort{.rows = 0, .cols = 4}, Sort{.rows = 4, .cols = 0},
                            Sort{.rows = 4, .cols = 4, .kept = -1}, Sort{.rows = 4, .cols = 4, .kept = 5}})
     EXPECT_THROW(expect_kernels(none, ""), std::invalid_argument);

@@ -87,15 +87,15 @@ std::vector<Example> rows_and_indices() {
       {"_fused_rms_norm_backward", {kX, kX, Numbers{8}, tensor({4}), tensor({8})}, "rms_norm_backward 4x8 fp32"},
       {"native_group_norm",
        {kImage, tensor({16}), tensor({16}), 2.0, 16.0, 1024.0, 4.0},
-       "mean 8x4096 fp32; mul 32x1 fp32,fp32->fp32; add 32x1024 fp32,fp32->fp32"},
+       "group_norm 8x4096 fp32; mul 32x1 fp32,fp32->fp32; add 32x1024 fp32,fp32->fp32"},
       {"native_group_norm_backward",
        {kImage, kImage, kLeftOut, kLeftOut, tensor({16}), 2.0, 16.0, 1024.0, 4.0},
-       "sum 32x2048 fp32; mul 32x1 fp32,fp32->fp32; mul 8x1 fp32,fp32->fp32; "
+       "group_norm 32x2048 fp32; mul 32x1 fp32,fp32->fp32; mul 8x1 fp32,fp32->fp32; "
        "add 32x1024 fp32,fp32,fp32->fp32; sum 2x16 fp32"},
       {"native_dropout", {kX, 0.1, 1.0}, "native_dropout 32 fp32"},
       {"_fused_dropout", {kX, 0.1}, "native_dropout 32 fp32"},
       {"embedding", {tensor({100, 8}), indices({2, 6})}, "embedding 12 of 100x8 fp32"},
-      {"index_select", {tensor({100, 8}), 0.0, indices({12})}, "embedding 12 of 100x8 fp32"},
+      {"index_select", {tensor({100, 8}), 0.0, indices({12})}, "index_select 12x8 fp32"},
       {"embedding_dense_backward",
        {tensor({2, 6, 8}), indices({2, 6}), 100.0, -1.0},
        "embedding_dense_backward 12 of 100x8 fp32"},
@@ -113,21 +113,32 @@ std::vector<Example> rows_and_indices() {
       {"huber_loss_backward", {tensor({}), kX, kX, 1.0}, "fill 4x8 fp32; mul 4x8 fp32,fp32,fp32->fp32"},
       // indices
       {"index", {tensor({100, 8}), TensorList{indices({12})}}, "embedding 12 of 100x8 fp32"},
-      {"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0, 1.0}, "index 1x96 fp32"},
-      {"index_put_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0}, "index 1x96 fp32"},
-      {"index_put", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0}, "copy 100x8 fp32; index 1x96 fp32"},
-      {"scatter_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "gather 4x2 int64,fp32->fp32"},
-      {"scatter_add_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "gather 4x2 int64,fp32->fp32"},
-      {"scatter", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "copy 4x8 fp32; gather 4x2 int64,fp32->fp32"},
-      {"scatter_add", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "copy 4x8 fp32; gather 4x2 int64,fp32->fp32"},
-      {"index_add_", {tensor({100, 8}), 0.0, indices({12}), tensor({12, 8})}, "index 1x96 fp32,fp32->fp32"},
+      {"_index_put_impl_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0, 1.0}, "index 12x8 fp32,fp32->fp32"},
+      {"index_put_", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0}, "index 12x8 fp32,fp32->fp32"},
+      {"index_put", {tensor({100, 8}), kLeftOut, tensor({12, 8}), 0.0}, "copy 100x8 fp32; index 12x8 fp32,fp32->fp32"},
+      {"scatter_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "scatter_add 4x2 int64,fp32->fp32"},
+      {"scatter_add_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "scatter_add 4x2 int64,fp32->fp32"},
+      {"scatter_reduce_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "scatter_add 4x2 int64,fp32->fp32"},
+      {"scatter", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "copy 4x8 fp32; scatter_add 4x2 int64,fp32->fp32"},
+      {"scatter_add", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "copy 4x8 fp32; scatter_add 4x2 int64,fp32->fp32"},
+      {"scatter_reduce",
+       {kX, 1.0, indices({4, 2}), tensor({4, 2})},
+       "copy 4x8 fp32; copy 4x8 fp32; scatter_add 4x2 int64,fp32->fp32"},
+      {"index_add_", {tensor({100, 8}), 0.0, indices({12}), tensor({12, 8})}, "index_add 12x8 fp32"},
+      {"index_add", {tensor({100, 8}), 0.0, indices({12}), tensor({12, 8})}, "copy 100x8 fp32; index_add 12x8 fp32"},
+      {"index_copy_", {tensor({100, 8}), 0.0, indices({12}), tensor({12, 8})}, "index 12x8 fp32,fp32->fp32"},
+      {"index_fill_", {tensor({100, 8}), 0.0, indices({12}), 1.0}, "roll 12x8 fp32"},
+      {"masked_select", {kX, mask({4, 8})}, "nonzero 4x8 bool,int64->int64; index 16x1 fp32"},
       {"roll", {kX, Numbers{1, 1}, Numbers{0, 1}}, "roll 4x8 fp32; roll 4x8 fp32"},
-      {"flip", {kX, Numbers{1}}, "copy 4x8 fp32"},
+      {"flip", {kX, Numbers{1}}, "roll 4x8 fp32"},
       {"sort", {kX, 1.0, 0.0}, "sort 4x8 fp32"},
       {"topk", {kX, 2.0, -1.0}, "topk 2 of 4x8 fp32"},
       {"histc", {kX, 16.0}, "fill 1x16 fp32; pointwise 4x8 fp32"},
-      {"bincount", {kX}, "fill 1x100 fp32; pointwise 4x8 fp32"},
-      {"nonzero", {kX}, "sum 1x32 fp32; copy_to_host 1x1 int32; pointwise 1x32 fp32->int64; pointwise 1x32 int64"},
+      {"bincount",
+       {kX},
+       "sum 1x32 fp32; copy_to_host 1x1 fp32; sum 1x32 fp32; copy_to_host 1x1 fp32; fill 1x1 fp32; "
+       "pointwise 4x8 fp32"},
+      {"nonzero", {kX}, "nonzero 4x8 fp32,int64->int64"},
   };
 }
 
@@ -214,11 +225,7 @@ std::vector<Example> more_images() {
       {"_adaptive_avg_pool2d_backward", {tensor({2, 16, 4, 4}), kImage}, "avg_pool2d_backward 2x16x32x32 fp32"},
       {"avg_pool2d_backward", {tensor({2, 16, 16, 16}), kImage, Numbers{2, 2}}, "avg_pool2d_backward 2x16x32x32 fp32"},
       {"upsample_nearest2d", {kImage, Numbers{64, 64}}, "upsample_nearest2d 2x16x64x64 fp32"},
-      {"upsample_bilinear2d", {kImage, Numbers{64, 64}}, "upsample_nearest2d 2x16x64x64 fp32"},
       {"upsample_nearest2d_backward",
-       {tensor({2, 16, 64, 64}), Numbers{64, 64}, Numbers{2, 16, 32, 32}},
-       "upsample_nearest2d_backward 2x16x64x64 fp32"},
-      {"upsample_bilinear2d_backward",
        {tensor({2, 16, 64, 64}), Numbers{64, 64}, Numbers{2, 16, 32, 32}},
        "upsample_nearest2d_backward 2x16x64x64 fp32"},
   };
@@ -239,11 +246,12 @@ std::vector<Example> copies_and_the_rest() {
           {"mean", {kX, Numbers{-1}}, "mean 4x8 fp32"},
           {"amax", {kX, Numbers{1}}, "sum 4x8 fp32"},
           {"amin", {kX, Numbers{1}}, "sum 4x8 fp32"},
-          {"var", {kX, Numbers{1}}, "mean 4x8 fp32"},
-          {"var_mean", {kX, Numbers{1}}, "mean 4x8 fp32"},
-          {"std", {kX, Numbers{1}}, "mean 4x8 fp32"},
-          {"logsumexp", {kX, Numbers{1}}, "sum 4x8 fp32"},
-          {"_adaptive_avg_pool2d", {kX}, "pointwise 4x8 fp32"},
+          {"var", {kX, Numbers{1}}, "var 4x8 fp32"},
+          {"var_mean", {kX, Numbers{1}}, "var 4x8 fp32"},
+          {"std", {kX, Numbers{1}}, "var 4x8 fp32"},
+          {"std_mean", {kX, Numbers{1}}, "var 4x8 fp32"},
+          {"nansum", {kX, Numbers{1}}, "sum 4x8 fp32"},
+          {"_adaptive_avg_pool2d", {kImage, Numbers{4, 4}}, "pointwise 128x4 fp32"},
           {"cumsum", {kX, 1.0}, "cumsum 4x8 fp32"},
           {"cumprod", {kX, 0.0}, "cumsum 4x8 fp32"},
           {"linalg_vector_norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
@@ -257,7 +265,7 @@ std::vector<Example> copies_and_the_rest() {
           {"native_dropout_backward", {kX, mask({4, 8}), 1.1}, "native_dropout_backward 4x8 fp32,bool->fp32"},
           {"_amp_update_scale_", {tensor({1}), kLeftOut, tensor({1})}, "pointwise 1x1 fp32,fp32->fp32"},
           {"arange", {16.0}, "arange 1x16 int64"},
-          {"gather", {kX, 1.0, indices({4, 1})}, "gather 4x1 int64->fp32"},
+          {"gather", {kX, 1.0, indices({4, 1})}, "gather 4x1 int64,fp32->fp32"},
           {"where", {mask({4, 8}), kX, kX}, "pointwise 4x8 bool,fp32,fp32->fp32"},
           // lists
           {"cat", {TensorList{kX, kX, kX}, 1.0}, "cat 4x8 fp32"},
@@ -290,10 +298,10 @@ void add_of_two(std::vector<Example>& all) {
   add(with_saved("add", {"add", "sub", "rsub", "maximum", "minimum"}));
   add(with_saved("add_", {"add_", "sub_"}));
   add(with_saved("pow", {"pow", "pow_"}));
-  add(with_saved("mul", {"mul",         "mul_",         "div",          "div_",         "bitwise_and", "bitwise_or",
-                         "bitwise_xor", "remainder",    "fmod",         "floor_divide", "atan2",       "hypot",
-                         "polar",       "logaddexp",    "fmin",         "fmax",         "copysign",    "logical_and_",
-                         "logical_or_", "logical_xor_", "bitwise_and_", "bitwise_or_",  "bitwise_xor_"}));
+  add(with_saved("mul", {"mul",          "mul_",         "div",         "div_",         "bitwise_and",  "bitwise_or",
+                         "bitwise_xor",  "remainder",    "fmod",        "floor_divide", "hypot",        "polar",
+                         "logaddexp",    "fmin",         "fmax",        "copysign",     "logical_and_", "logical_or_",
+                         "logical_xor_", "bitwise_and_", "bitwise_or_", "bitwise_xor_"}));
   for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
     all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
 }
@@ -301,8 +309,23 @@ void add_of_two(std::vector<Example>& all) {
 /// Calls that differ in their names alone.
 void add_of_one_kind(std::vector<Example>& all) {
   const auto add = [&](std::vector<Example> more) { all.insert(all.end(), more.begin(), more.end()); };
-  for (const char* name : {"argmax", "argmin", "all", "any", "max", "min", "prod"})
-    all.push_back({name, {kX}, "sum 1x32 fp32"});
+  for (const char* name : {"all", "any", "max", "min", "prod"}) all.push_back({name, {kX}, "sum 1x32 fp32"});
+  for (const char* name : {"argmax", "argmin"}) all.push_back({name, {kX}, "argmax 1x32 fp32"});
+  for (const char* name : {"cummax", "cummin", "_cummax_helper", "logcumsumexp", "_logcumsumexp"})
+    all.push_back({name, {kX, 1.0}, "cumsum 4x8 fp32"});
+  add(unary("tril", {"tril", "triu", "tril_", "triu_"}));
+  add(unary("tanh", {"log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "erfc", "sinc"}));
+  add(unary("gelu", {"elu", "softplus", "mish", "celu"}));
+  add(unary("special", {"lgamma", "digamma", "erfinv", "igamma", "polygamma"}));
+  add(unary("random", {"bernoulli", "bernoulli_", "uniform_", "normal_", "random_", "exponential_", "log_normal_",
+                       "cauchy_", "geometric_", "rand_like", "randn_like", "randint_like"}));
+  add(unary("eq", {"logical_not", "isfinite", "isnan", "isinf", "isneginf", "isposinf", "signbit"}));
+  add(unary("pointwise", {"log_",   "log2_", "log10_", "log1p_", "expm1_", "exp2_",       "sin_",  "cos_",
+                          "tan_",   "abs_",  "erf_",   "floor_", "ceil_",  "round_",      "sign_", "square_",
+                          "trunc_", "frac_", "atan_",  "elu_",   "celu_",  "nan_to_num_", "sgn"}));
+  all.push_back({"atan2", {kX, kX}, "gelu 4x8 fp32,fp32->fp32"});
+  for (const char* name : {"remainder_", "fmod_", "floor_divide_", "atan2_", "hypot_", "copysign_", "xlogy"})
+    all.push_back({name, {kX, kX}, "mul 4x8 fp32,fp32->fp32"});
   add(unary("silu", {"silu", "silu_"}));
   add(unary("relu", {"relu", "relu_", "clamp_min", "clamp_min_"}));
   add(unary("tanh", {"tanh", "tanh_"}));
@@ -310,37 +333,14 @@ void add_of_one_kind(std::vector<Example>& all) {
   add(unary("reciprocal", {"reciprocal", "reciprocal_"}));
   add(unary("scale", {"neg", "neg_"}));
   add(unary("clamp", {"clamp", "clamp_", "clamp_max", "hardtanh", "hardtanh_"}));
-  add(unary("pointwise", {"sigmoid",      "exp",
-                          "log",          "log2",
-                          "log1p",        "expm1",
-                          "sin",          "cos",
-                          "abs",          "erf",
-                          "floor",        "ceil",
-                          "round",        "sign",
-                          "square",       "leaky_relu",
-                          "elu",          "hardswish",
-                          "hardsigmoid",  "softplus",
-                          "mish",         "log_sigmoid_forward",
-                          "tril",         "triu",
-                          "bitwise_not",  "logical_not",
-                          "isfinite",     "isnan",
-                          "isinf",        "nan_to_num",
-                          "sigmoid_",     "exp_",
-                          "bernoulli_",   "uniform_",
-                          "normal_",      "random_",
-                          "tril_",        "triu_",
-                          "logical_not_", "leaky_relu_",
-                          "hardswish_",   "exponential_",
-                          "isneginf",     "isposinf",
-                          "signbit",      "frac",
-                          "trunc",        "exp2",
-                          "log10",        "tan",
-                          "asin",         "acos",
-                          "atan",         "sinh",
-                          "cosh",         "erfc",
-                          "erfinv",       "sinc",
-                          "celu",         "logit",
-                          "lgamma",       "digamma"}));
+  add(unary("pointwise", {
+                             "sigmoid",     "exp",        "log",       "log2",        "abs",
+                             "erf",         "floor",      "ceil",      "round",       "sign",
+                             "square",      "leaky_relu", "hardswish", "hardsigmoid", "log_sigmoid_forward",
+                             "bitwise_not", "nan_to_num", "sigmoid_",  "exp_",        "logical_not_",
+                             "leaky_relu_", "hardswish_", "frac",      "trunc",       "exp2",
+                             "log10",       "logit",
+                         }));
   for (const char* name :
        {"fill_", "zero_", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill"})
     all.push_back({name, {kX}, "fill 4x8 fp32"});
@@ -362,8 +362,8 @@ void add_of_one_kind(std::vector<Example>& all) {
     all.push_back({name,
                    {half({4, 2, 16}), half({4, 2, 16}), half({100, 16, 2, 16}), half({100, 16, 2, 16}), indices({4})},
                    "triton_per_fused_reshape_and_cache 4x64 bf16, 2 in, 2 out"});
-  for (const char* name : {"rand_like", "randn_like"}) all.push_back({name, {kX}, "fill 4x8 fp32"});
-  for (const char* name : {"zeros", "ones", "full", "scalar_tensor", "rand", "randn", "randint"})
+  for (const char* name : {"rand", "randn", "randint"}) all.push_back({name, {Numbers{4, 8}}, "random 4x8 fp32", {kX}});
+  for (const char* name : {"zeros", "ones", "full", "scalar_tensor", "eye"})
     all.push_back({name, {Numbers{4, 8}}, "fill 4x8 fp32", {kX}});
   add(with_saved("silu_backward", {"silu_backward"}));
   add(with_saved("relu_backward", {"threshold_backward"}));
@@ -378,7 +378,8 @@ void add_of_one_kind(std::vector<Example>& all) {
 
 std::vector<Example> examples() {
   std::vector<Example> all = products_and_attention();
-  for (const auto& more : {rows_and_indices(), images(), more_images(), copies_and_the_rest()})
+  for (const auto& more : {rows_and_indices(), images(), more_images(), copies_and_the_rest(), resampling_examples(),
+                           composite_examples()})
     all.insert(all.end(), more.begin(), more.end());
   add_of_one_kind(all);
   add_lists(all);

@@ -8,5 +8,9 @@
 namespace ridgeline::trace {
 
 std::vector<Example> examples();
+/// Of those, interpolation, padding, sampling and unfolding of images …
+std::vector<Example> resampling_examples();
+/// … and calls that run several kernels.
+std::vector<Example> composite_examples();
 
 }  // namespace ridgeline::trace

@@ -61,17 +61,22 @@ const std::map<std::string, Places>& left_aside() {
                                                     {"nll_loss_backward", {1}},
                                                     {"nll_loss2d_forward", {0}},
                                                     {"nll_loss2d_backward", {0, 1}},
-                                                    {"_index_put_impl_", {0, 2}},
-                                                    {"index_put_", {0, 2}},
-                                                    {"index_put", {2}},
-                                                    {"scatter_", {0}},
-                                                    {"scatter_add_", {0}},
-                                                    {"index_add_", {0, 2, 3}},
+                                                    {"index_add_", {2}},
+                                                    {"index_add", {2}},
+                                                    {"index_fill_", {2}},
+                                                    {"index_select", {2}},
+                                                    {"reflection_pad1d_backward", {1}},
+                                                    {"reflection_pad2d_backward", {1}},
+                                                    {"reflection_pad3d_backward", {1}},
+                                                    {"replication_pad1d_backward", {1}},
+                                                    {"replication_pad2d_backward", {1}},
+                                                    {"replication_pad3d_backward", {1}},
+                                                    {"binary_cross_entropy_backward", {0}},
+                                                    {"glu_backward", {0}},
                                                     {"convolution_backward_overrideable", {2}},
                                                     {"_slow_conv2d_backward", {2}},
                                                     {"cudnn_convolution_transpose_backward", {0}},
                                                     {"_conv_depthwise2d_backward", {1}},
-                                                    {"gather", {0}},
                                                     {"_C::rotary_embedding", {0, 4}},
                                                     {"_C::static_scaled_fp8_quant", {2}},
                                                     {"_C_cache_ops::reshape_and_cache", {2, 3, 4}},
@@ -127,6 +132,8 @@ TEST(AtenRecordedTensors, TheResultThatARecordingNamesIsWritten) {
                                       "index_put",
                                       "scatter",
                                       "scatter_add",
+                                      "scatter_reduce",
+                                      "index_add",
                                       "nonzero",
                                       "_local_scalar_dense"};
   int tried = 0;
@@ -219,7 +226,7 @@ TEST(AtenRecordedTensors, TensorsOfOneElementAreWorkedOnToo) {
   }
   // Half of one element is none.
   EXPECT_EQ(without, (std::set<std::string>{"_C::gelu_and_mul", "_C::gelu_tanh_and_mul", "_C::mul_and_silu",
-                                            "_C::silu_and_mul", "sgl_kernel::gelu_and_mul",
+                                            "_C::silu_and_mul", "glu", "glu_backward", "sgl_kernel::gelu_and_mul",
                                             "sgl_kernel::gelu_tanh_and_mul", "sgl_kernel::silu_and_mul"}));
 }
 

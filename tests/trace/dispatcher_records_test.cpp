@@ -59,6 +59,22 @@ TEST(DispatcherRecords, ACallReadsAndWritesTheStoragesItNames) {
   EXPECT_TRUE(r.memory_known);
 }
 
+TEST(DispatcherRecords, ACopyWritesItsFirstArgumentAndReadsTheSecond) {
+  const auto copied = [](const std::string& to, const std::string& from) {
+    const Replayable r =
+        read(storage(0, 128) + storage(1, 128) + R"({"record":"aten","name":"aten::copy_","phase":"forward","in":[)" +
+             to + "," + from + ",false]}\n");
+    const auto& operands = r.recording.trace.operands;
+    return std::pair{operands.front().storage, operands.back().storage};
+  };
+  EXPECT_EQ(copied(kX, kY), (std::pair<StorageId, StorageId>{1, 0}));
+  EXPECT_EQ(copied(kY, kX), (std::pair<StorageId, StorageId>{0, 1}));
+  // Without storages, source and destination are two all the same.
+  const std::string unnamed = R"({"type":"fp32","sizes":[4,8]})";
+  const auto [from, to] = copied(unnamed, unnamed);
+  EXPECT_NE(from, to);
+}
+
 TEST(DispatcherRecords, StoragesBornLaterKeepTheirIdsThoughOthersWereAddedBetween) {
   const std::string nameless = R"({"type":"fp32","sizes":[4,8]})";
   const Replayable r = read(relu(nameless, nameless) + storage(0, 128) + storage(1, 128) + relu(kX, kY));

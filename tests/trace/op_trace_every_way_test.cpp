@@ -63,10 +63,10 @@ TEST(OpTraceEveryWay, ReadsBackWhole) {
   EXPECT_GT(repeated, 20u);
 }
 
-constexpr const char* kHeader = R"({"ridgeline":"op-trace","version":1,"parameters":0})";
+constexpr const char* kLineOfHeader = R"({"ridgeline":"op-trace","version":1,"parameters":0})";
 /// The mistake that is found in these lines within a step, "": none.
 std::string mistake_in(const std::vector<std::string>& lines, const std::string& before = "") {
-  std::string text = std::string(kHeader) + "\n" + before +
+  std::string text = std::string(kLineOfHeader) + "\n" + before +
                      R"({"record":"storage","id":0,"bytes":8,"category":"weights"})"
                      "\n"
                      R"({"record":"module","name":"a"})"

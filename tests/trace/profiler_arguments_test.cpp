@@ -12,12 +12,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<Argument> read(const std::string& json, Defects& defects) {
+std::vector<Argument> arguments_in(const std::string& json, Defects& defects) {
   return profiler_arguments(json, DType::bf16, "trace.json:1", defects);
 }
-std::vector<Argument> read(const std::string& json) {
+std::vector<Argument> arguments_in(const std::string& json) {
   Defects defects;
-  const std::vector<Argument> arguments = read(json, defects);
+  const std::vector<Argument> arguments = arguments_in(json, defects);
   EXPECT_THAT(defects.counts, IsEmpty()) << json;
   return arguments;
 }
@@ -75,7 +75,7 @@ TEST(ProfilerArguments, NoTensorIsLargerThanAnyDevice) {
 }
 
 TEST(ProfilerArguments, TensorsNumbersAndWordsStandInTheirPlaces) {
-  const auto arguments = read(
+  const auto arguments = arguments_in(
       R"({"Input Dims":[[4,8],[],[8]],"Input type":["float","Scalar","c10::Half"],"Input Strides":[[8,1],[],[2]],
           "Concrete Inputs":["","2.5",""]})");
   ASSERT_EQ(arguments.size(), 3u);
@@ -88,8 +88,8 @@ TEST(ProfilerArguments, TensorsNumbersAndWordsStandInTheirPlaces) {
 }
 
 TEST(ProfilerArguments, OlderSpellingsAreReadToo) {
-  const auto arguments =
-      read(R"({"Input dims":[[4],[]],"Input types":["float",""],"Input strides":[[3]],"Concrete inputs":["","True"]})");
+  const auto arguments = arguments_in(
+      R"({"Input dims":[[4],[]],"Input types":["float",""],"Input strides":[[3]],"Concrete inputs":["","True"]})");
   ASSERT_EQ(arguments.size(), 2u);
   EXPECT_THAT(tensor_at(arguments, 0).sizes, ElementsAre(4));
   EXPECT_THAT(tensor_at(arguments, 0).strides, ElementsAre(3));
@@ -97,21 +97,21 @@ TEST(ProfilerArguments, OlderSpellingsAreReadToo) {
 }
 
 TEST(ProfilerArguments, ListsThatAreShorterLeaveTheRestEmpty) {
-  const auto more_types = read(R"({"Input Dims":[[4]],"Input type":["float","float","Scalar"]})");
+  const auto more_types = arguments_in(R"({"Input Dims":[[4]],"Input type":["float","float","Scalar"]})");
   ASSERT_EQ(more_types.size(), 3u);
   EXPECT_THAT(tensor_at(more_types, 0).sizes, ElementsAre(4));
   EXPECT_THAT(tensor_at(more_types, 1).sizes, IsEmpty());
   EXPECT_TRUE(std::holds_alternative<std::monostate>(more_types[2]));
-  const auto more_dims = read(R"({"Input Dims":[[4],[5]],"Input type":["float"]})");
+  const auto more_dims = arguments_in(R"({"Input Dims":[[4],[5]],"Input type":["float"]})");
   ASSERT_EQ(more_dims.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(more_dims[1]));
-  EXPECT_THAT(read(""), IsEmpty());
-  EXPECT_THAT(read("{}"), IsEmpty());
+  EXPECT_THAT(arguments_in(""), IsEmpty());
+  EXPECT_THAT(arguments_in("{}"), IsEmpty());
 }
 
 TEST(ProfilerArguments, StridesOfAnotherNumberThanSizesAreNone) {
   const auto arguments =
-      read(R"({"Input Dims":[[4,8],[3]],"Input type":["float","float"],"Input Strides":[[1],[2,1]]})");
+      arguments_in(R"({"Input Dims":[[4,8],[3]],"Input type":["float","float"],"Input Strides":[[1],[2,1]]})");
   EXPECT_THAT(tensor_at(arguments, 0).strides, IsEmpty());
   EXPECT_THAT(tensor_at(arguments, 1).strides, IsEmpty());
   EXPECT_THAT(tensor_at(arguments, 1).sizes, ElementsAre(3));
@@ -119,8 +119,8 @@ TEST(ProfilerArguments, StridesOfAnotherNumberThanSizesAreNone) {
 
 TEST(ProfilerArguments, ListsOfTensorsHaveTheTypeOfLists) {
   for (const char* type : {"TensorList", "GenericList[Tensor]"}) {
-    const auto arguments = read(std::string(R"({"Input type":[")") + type +
-                                R"("],"Input Dims":[[[4,8],[3]]],"Input Strides":[[[16,1],[2]]]})");
+    const auto arguments = arguments_in(std::string(R"({"Input type":[")") + type +
+                                        R"("],"Input Dims":[[[4,8],[3]]],"Input Strides":[[[16,1],[2]]]})");
     const auto& list = std::get<TensorList>(arguments.at(0));
     ASSERT_EQ(list.size(), 2u);
     EXPECT_THAT(list[0].sizes, ElementsAre(4, 8));
@@ -130,18 +130,19 @@ TEST(ProfilerArguments, ListsOfTensorsHaveTheTypeOfLists) {
     EXPECT_EQ(list[1].type, DType::bf16);
   }
   // Strides of fewer tensors say nothing of any; what is no list of sizes is no list of tensors.
-  const auto fewer = read(R"({"Input type":["TensorList"],"Input Dims":[[[4,8],[3]]],"Input Strides":[[[16,1]]]})");
+  const auto fewer =
+      arguments_in(R"({"Input type":["TensorList"],"Input Dims":[[[4,8],[3]]],"Input Strides":[[[16,1]]]})");
   EXPECT_THAT(std::get<TensorList>(fewer.at(0)).at(0).strides, IsEmpty());
-  const auto none = read(R"({"Input type":["TensorList"],"Input Dims":[[4,8]]})");
+  const auto none = arguments_in(R"({"Input type":["TensorList"],"Input Dims":[[4,8]]})");
   EXPECT_THAT(std::get<TensorList>(none.at(0)), IsEmpty());
-  EXPECT_THAT(std::get<TensorList>(read(R"({"Input type":["TensorList"]})").at(0)), IsEmpty());
+  EXPECT_THAT(std::get<TensorList>(arguments_in(R"({"Input type":["TensorList"]})").at(0)), IsEmpty());
 }
 
 TEST(ProfilerArguments, DamageIsCounted) {
   Defects defects;
-  EXPECT_THAT(read("{\"Input Dims\":", defects), IsEmpty());
+  EXPECT_THAT(arguments_in("{\"Input Dims\":", defects), IsEmpty());
   EXPECT_EQ(defects.counts.size(), 1u);
-  const auto arguments = read(R"({"Input Dims":[[4],[5]],"Input type":["quaternion","float"]})", defects);
+  const auto arguments = arguments_in(R"({"Input Dims":[[4],[5]],"Input type":["quaternion","float"]})", defects);
   EXPECT_EQ(defects.counts.size(), 2u);
   ASSERT_EQ(arguments.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(arguments[0]));

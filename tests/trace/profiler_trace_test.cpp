@@ -20,7 +20,7 @@ using ::testing::Key;
 constexpr const char* kMatrixArguments =
     R"("Input Dims": [[4, 16], [16, 8]], "Input type": ["float", "float"], "Input Strides": [[16, 1], [8, 1]], "Concrete Inputs": ["", ""])";
 
-std::string refusal(const std::string& path) {
+std::string words_of_refusal(const std::string& path) {
   try {
     read_recording(path, [](const RecordedGpu&) { return RecordedDevice{4e12, 1e-6}; });
   } catch (const UserError& error) {
@@ -89,7 +89,7 @@ TEST(ProfilerTrace, AnEmptyListOfEventsIsCalledOne) {
   for (const char* text : {R"({"traceEvents": [ ]})", R"({"schema": "1.1", "nodes":[]})"}) {
     const std::string path = temporary_path("empty.json");
     std::ofstream(path) << text;
-    EXPECT_THAT(refusal(path), HasSubstr("the recording holds no events"));
+    EXPECT_THAT(words_of_refusal(path), HasSubstr("the recording holds no events"));
   }
 }
 
@@ -332,17 +332,18 @@ TEST(ProfilerTrace, NamesAndCategoriesOfOldProfilersAreRead) {
 
 TEST(ProfilerTrace, SizesAndTimesThatCannotBeAreRefusedWithFileAndLine) {
   const auto with = [](const std::string& event) {
-    return refusal(TraceText().op(0, 9, "aten::t").add(event).file("bad.json"));
+    return words_of_refusal(TraceText().op(0, 9, "aten::t").add(event).file("bad.json"));
   };
   EXPECT_THAT(with(R"({"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": NaN, "dur": 3})"),
               HasSubstr("bad.json:4: \"ts\""));
   EXPECT_THAT(with(R"({"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": 3, "dur": 1e999})"),
               HasSubstr("bad.json:4: \"dur\""));
   const auto sized = [](const std::string& dims) {
-    return refusal(TraceText()
-                       .op(0, 50, "aten::relu", fmt::format(R"("Input Dims": [{}], "Input type": ["float"])", dims))
-                       .launch(10, 100, 10)
-                       .file("sizes.json"));
+    return words_of_refusal(
+        TraceText()
+            .op(0, 50, "aten::relu", fmt::format(R"("Input Dims": [{}], "Input type": ["float"])", dims))
+            .launch(10, 100, 10)
+            .file("sizes.json"));
   };
   EXPECT_THAT(sized("[4, -8]"), HasSubstr("sizes.json:3: a tensor has the size -8"));
   EXPECT_THAT(sized("[4611686018427387904, 8]"), HasSubstr("more elements than any device holds"));
@@ -353,16 +354,16 @@ TEST(ProfilerTrace, ATraceWithoutOperatorsOrWithoutAGpuSaysHowToRecordOne) {
   TraceText no_gpu, no_operators;
   no_gpu.op(0, 9, "aten::mm", kMatrixArguments);
   no_operators.launch(0, 9, 9);
-  EXPECT_THAT(refusal(no_gpu.file()), HasSubstr("ProfilerActivity.CUDA"));
-  EXPECT_THAT(refusal(no_operators.file()), HasSubstr("ProfilerActivity.CPU"));
+  EXPECT_THAT(words_of_refusal(no_gpu.file()), HasSubstr("ProfilerActivity.CUDA"));
+  EXPECT_THAT(words_of_refusal(no_operators.file()), HasSubstr("ProfilerActivity.CPU"));
 }
 
 TEST(ProfilerTrace, JsonOfAnotherKindIsNamedByItsKeys) {
   const std::string path = temporary_path("other.json");
   std::ofstream(path) << R"({"model_type": "bert", "layers": [1, 2]})";
-  EXPECT_THAT(refusal(path), ::testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
+  EXPECT_THAT(words_of_refusal(path), ::testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
   std::ofstream(path) << R"({"traceEvents": []})";
-  EXPECT_THAT(refusal(path), HasSubstr("other.json"));
+  EXPECT_THAT(words_of_refusal(path), HasSubstr("other.json"));
 }
 
 TEST(ProfilerTrace, MarksAmongTheOperatorsAreMarksToo) {

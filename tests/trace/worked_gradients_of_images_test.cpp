@@ -228,8 +228,8 @@ TEST(WorkedGradientsOfImages, PoolingAndUpsampling) {
       {"max_pool2d_with_indices_backward", {"fp32[6,4,9]"_t, "fp32[6,8,18]"_t}, kNotUnderstood},
       {"upsample_nearest2d",
        {"bf16[2,6,4,4](96,1,24,6)#1"_t, Numbers{8, 18}},
-       {"image upsample_nearest2d bf16 batch=2 channels=6 size=8 width=18: bf16[2,6,4,4](96,1,24,6)#1 > bf16[2,6,8,18] "
-        "| pointwise pointwise"}},
+       {"resampling nearest channels_last bf16 batch=2 channels=6 inputs=16 outputs=144 taps=1: "
+        "bf16[2,6,4,4](96,1,24,6)#1 > bf16[2,6,8,18]"}},
       {"upsample_nearest2d",
        {"bf16[2,6,4,4]#1"_t, kLeftOut},
        {"image upsample_nearest2d channels_last bf16 batch=2 channels=6 size=8: bf16[2,6,4,4]#1 > "
@@ -241,12 +241,12 @@ TEST(WorkedGradientsOfImages, PoolingAndUpsampling) {
       {"upsample_nearest2d", {kLeftOut, Numbers{8, 8}}, kNotUnderstood},
       {"upsample_nearest2d_backward",
        {"fp32[2,6,8,18]#3"_t, Numbers{8, 18}, Numbers{2, 6, 4, 9}},
-       {"image upsample_nearest2d backward fp32 batch=2 channels=6 size=8 width=18: fp32[2,6,8,18]#3 > fp32[2,6,4,9] | "
-        "pointwise_backward pointwise_backward"}},
+       {"resampling nearest backward fp32 batch=2 channels=6 inputs=36 outputs=144 taps=1: fp32[2,6,8,18]#3 > "
+        "fp32[2,6,4,9]"}},
       {"upsample_nearest2d_backward",
        {"fp32[2,6,8,18]#3"_t},
-       {"image upsample_nearest2d backward fp32 batch=2 channels=6 size=8 width=18: fp32[2,6,8,18]#3 > fp32[2,6,4,9]#4 "
-        "| pointwise_backward pointwise_backward"},
+       {"resampling nearest backward fp32 batch=2 channels=6 inputs=36 outputs=144 taps=1: fp32[2,6,8,18]#3 > "
+        "fp32[2,6,4,9]#4"},
        {"fp32[2,6,4,9]#4"_t}},
       {"upsample_nearest2d_backward", {"fp32[2,6,8,18]"_t, Numbers{8, 18}}, kNotUnderstood},
       {"upsample_nearest2d_backward", {"fp32[2,6,8,18]"_t, Numbers{8, 18}, Numbers{2, 6, 4}}, kNotUnderstood},

@@ -243,7 +243,7 @@ TEST(WorkedPointwise, FunctionsOfOneTensorKeepItsLayoutAndFillItsGaps) {
       {"relu", {"bf16[3,5](1,3)#6"_t}, {"relu 3x5 bf16>bf16 contiguous: bf16[3,5](1,3)#6 > bf16[3,5](1,3)"}},
       {"relu", {"bf16[3,5](10,1)"_t}, {"relu 3x5 bf16>bf16 strided: bf16[3,5](10,1) > bf16[3,5]"}},
       {"relu_", {"bf16[3,5](10,1)#6"_t}, {"relu 3x5 bf16>bf16 strided: bf16[3,5](10,1)#6 > bf16[3,5](10,1)#6"}},
-      {"isnan", {"fp32[3,5]"_t}, {"other 3x5 fp32>bool contiguous: fp32[3,5] > bool[3,5]#2"}, {"bool[3,5]#2"_t}},
+      {"isnan", {"fp32[3,5]"_t}, {"equal 3x5 fp32>bool contiguous: fp32[3,5] > bool[3,5]#2"}, {"bool[3,5]#2"_t}},
       {"relu", {kLeftOut}, kNotUnderstood},
       {"relu_", {2.0}, kNotUnderstood},
       {"gelu", {"bf16[3,5]#1"_t}, {"gelu 3x5 bf16>bf16 contiguous: bf16[3,5]#1 > bf16[3,5]"}},

@@ -181,13 +181,13 @@ TEST(WorkedRows, GroupNorms) {
   expect_worked_rows({
       {"native_group_norm",
        {x, "bf16[6]"_t, "bf16[6]"_t, 2.0, 6.0, 20.0, 3.0},
-       {"reduction mean_cols bf16 rows=6 cols=40: bf16[2,6,4,5]#1 > fp32[6] | layer_norm layer_norm_backward",
+       {"reduction mean_cols bf16 rows=6 cols=40 groups: bf16[2,6,4,5]#1 > fp32[6] | layer_norm layer_norm_backward",
         "mul 12x1 fp32,fp32>fp32 contiguous: fp32[12,1] fp32[12,1] > fp32[12,1]",
         "add 12x20 bf16,fp32>bf16 broadcast: bf16[2,6,4,5]#1 fp32[12,1] > bf16[2,6,4,5]#2"},
        {"bf16[2,6,4,5]#2"_t}},
       {"native_group_norm",
        {x, "bf16[6]"_t, "bf16[6]"_t, 2.0, 6.0},
-       {"reduction mean_cols bf16 rows=2 cols=120: bf16[2,6,4,5]#1 > fp32[2] | layer_norm layer_norm_backward",
+       {"reduction mean_cols bf16 rows=2 cols=120 groups: bf16[2,6,4,5]#1 > fp32[2] | layer_norm layer_norm_backward",
         "mul 12x1 fp32,fp32>fp32 contiguous: fp32[12,1] fp32[12,1] > fp32[12,1]",
         "add 12x20 bf16,fp32>bf16 broadcast: bf16[2,6,4,5]#1 fp32[12,1] > bf16[2,6,4,5]"}},
       {"native_group_norm", {kLeftOut, kLeftOut, kLeftOut, 2.0, 6.0, 20.0, 3.0}, kNotUnderstood},
@@ -199,7 +199,8 @@ TEST(WorkedRows, GroupNorms) {
       {"native_group_norm", {x, kLeftOut, kLeftOut, 2.0, kLeftOut, 20.0, 3.0}, kNotUnderstood},
       {"native_group_norm_backward",
        {"bf16[2,6,4,5]#3"_t, x, kLeftOut, kLeftOut, "bf16[6]"_t, 2.0, 6.0, 20.0, 3.0},
-       {"reduction sum_cols bf16 rows=12 cols=40: bf16[12,40] > fp32[12,1] | layer_norm_backward layer_norm_backward",
+       {"reduction sum_cols bf16 rows=12 cols=40 groups: bf16[12,40] > fp32[12,1] | layer_norm_backward "
+        "layer_norm_backward",
         "mul 12x1 fp32,fp32>fp32 contiguous: fp32[12,1] fp32[12,1] > fp32[12,1]",
         "mul 6x1 fp32,fp32>fp32 contiguous: fp32[6,1] fp32[6,1] > fp32[6,1]",
         "add 12x20 bf16,bf16,fp32>bf16 broadcast: bf16[2,6,4,5]#3 bf16[2,6,4,5]#1 fp32[12,1] > bf16[2,6,4,5]",
@@ -217,7 +218,7 @@ TEST(WorkedRows, GroupNorms) {
       // One image, one channel, one group of one pixel.
       {"native_group_norm",
        {"fp32[1,1]"_t, kLeftOut, kLeftOut, 1.0, 1.0, 1.0, 1.0},
-       {"reduction mean_cols fp32 rows=1 cols=1: fp32[1,1] > fp32[1] | layer_norm layer_norm_backward",
+       {"reduction mean_cols fp32 rows=1 cols=1 groups: fp32[1,1] > fp32[1] | layer_norm layer_norm_backward",
         "mul 1x1 fp32,fp32>fp32 contiguous: fp32[1,1] fp32[1,1] > fp32[1,1]",
         "add 1x1 fp32,fp32>fp32 contiguous: fp32[1,1] fp32[1,1] > fp32[1,1]"}},
   });
@@ -262,13 +263,13 @@ TEST(WorkedRows, RowsOfTablesAndTheirGradients) {
       {"embedding", {"bf16[100,8]"_t, kLeftOut}, kNotUnderstood},
       {"index_select",
        {"bf16[100,8]#1"_t, 0.0, "int32[7]#2"_t},
-       {"embedding bf16 tokens=7 vocabulary=100 hidden=8: bf16[100,8]#1 int32[7]#2 > bf16[7,8] | embedding "
-        "embedding_backward"}},
+       {"index_few 7x8 bf16>bf16 contiguous: bf16[7,8]#1 > bf16[7,8]"}},
       {"index_select",
        {"bf16[100,8]#1"_t, kLeftOut, "int32[7]#2"_t},
-       {"embedding bf16 tokens=7 vocabulary=100 hidden=8: bf16[100,8]#1 int32[7]#2 > bf16[7,8] | embedding "
-        "embedding_backward"}},
-      {"index_select", {"bf16[100,8]"_t, 1.0, "int32[7]"_t}, kNotUnderstood},
+       {"index_few 7x8 bf16>bf16 contiguous: bf16[7,8]#1 > bf16[7,8]"}},
+      {"index_select",
+       {"bf16[100,8]"_t, 1.0, "int32[7]"_t},
+       {"index_few 7x100 bf16>bf16 contiguous: bf16[7,100] > bf16[100,7]"}},
       // More than 3072 indices are sorted.
       {"embedding_dense_backward",
        {"bf16[3072,8]#1"_t, "int64[3072]#2"_t, 100.0},

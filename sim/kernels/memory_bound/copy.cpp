@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/gathered_rows.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/memory_bound/transposed_access.h"
 
@@ -57,7 +58,16 @@ LoweredOp concatenate(const Copy& op, const ChipShape& chip) {
     if (strided) work.active_blocks = static_cast<double>(std::min(grid, filled) * parts);
     for (std::int64_t part = 0; part < parts; ++part)
       launch.reads.push_back({static_cast<int>(first + part), static_cast<double>(n * element)});
-    launch.writes = {{static_cast<int>(op.parts), elements * static_cast<double>(element)}};
+    // Short rows of the parts share sectors of the result, which each part writes by itself: of a warp's rows side by
+    // side, with gaps for the other parts.
+    constexpr std::int64_t kSector = 32;
+    const std::int64_t row = op.cols * element;
+    const double bytes = elements * static_cast<double>(element),
+                 touched = vectorized || row >= kSector
+                               ? 1.0
+                               : std::min(static_cast<double>(parts), sector_bytes(row) / static_cast<double>(row));
+    launch.writes = {{static_cast<int>(op.parts), bytes * (1.0 + (touched - 1.0) * beyond_l2(bytes, chip.l2)),
+                      touched > 1.0 ? bytes * touched : 0.0}};
     result.launches.push_back(std::move(launch));
   }
   return result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ridgeline {
 
@@ -23,6 +24,17 @@ double fetched_rows(std::int64_t tokens, std::int64_t vocabulary, double traffic
   for (int i = 0; i < kSteps; ++i)
     found += found_within((full + (none - full) * (i + 0.5) / kSteps) / traffic) / kSteps;
   return t * (1.0 - found);
+}
+
+double sector_bytes(std::int64_t bytes) {
+  constexpr std::int64_t kSector = 32;
+  const auto aligned = static_cast<double>(std::gcd(bytes, kSector)), sector = static_cast<double>(kSector);
+  return sector * ((static_cast<double>(bytes) - aligned) / sector + 1.0);
+}
+
+double beyond_l2(double bytes, const L2Spec& l2) {
+  const double share = bytes / l2.capacity.value();
+  return std::clamp((share - l2.resident_full) / (l2.resident_none - l2.resident_full), 0.0, 1.0);
 }
 
 }  // namespace ridgeline

@@ -15,4 +15,9 @@ double distinct_rows(std::int64_t tokens, std::int64_t vocabulary);
 /// there with the ramp's share; uniform indices come back after an exponential time of mean `vocabulary` tokens.
 double fetched_rows(std::int64_t tokens, std::int64_t vocabulary, double traffic, const L2Spec& l2);
 
+/// Bytes of the sectors that a row of so many bytes touches, wherever rows of its size begin.
+double sector_bytes(std::int64_t bytes);
+/// Share of accesses within a region of so many bytes that the L2 does not hold.
+double beyond_l2(double bytes, const L2Spec& l2);
+
 }  // namespace ridgeline

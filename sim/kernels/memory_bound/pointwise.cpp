@@ -6,7 +6,9 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/gathered_rows.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/kernels/memory_bound/own_kernels.h"
 #include "sim/kernels/memory_bound/transposed_access.h"
 
 namespace ridgeline {
@@ -52,8 +54,16 @@ PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
     case F::rope: return {MemoryBoundKernel::mul, "rope", 6, 40, 40};
     case F::complex_mul: return {MemoryBoundKernel::mul, "mul", 4, 40, 40};
     case F::power: return {MemoryBoundKernel::power, "pow", 20, 32, 32};
-    case F::index:
-    case F::gather:
+    case F::index_few: return {MemoryBoundKernel::index_few, "indexSelectSmallIndex", 0, 32, 32};
+    case F::index_add_few: return {MemoryBoundKernel::index_add_few, "indexFuncSmallIndex", 1, 32, 32};
+    case F::triangle: return {MemoryBoundKernel::triangle, "triu_tril_kernel", 0, 32, 32};
+    case F::nonzero: return {MemoryBoundKernel::write_places, "write_indices", 0, 32, 32};
+    case F::index_add: return {MemoryBoundKernel::index_add, "indexFuncLargeIndex", 1, 32, 32};
+    case F::scatter_add: return {MemoryBoundKernel::scatter_add, "scatter_gather_elementwise_kernel", 1, 32, 32};
+    case F::special: return {MemoryBoundKernel::special, "elementwise_kernel", 60, 32, 32};
+    case F::random: return {MemoryBoundKernel::random, "distribution_elementwise_grid_stride_kernel", 20, 40, 40};
+    case F::index: return {MemoryBoundKernel::index_elements, "index_elementwise_kernel", 0, 32, 32};
+    case F::gather: return {MemoryBoundKernel::index_elements, "scatter_gather_elementwise_kernel", 0, 32, 32};
     case F::roll: return {MemoryBoundKernel::index_select, "index", 0, 32, 32};
     case F::other: return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::unary, "elementwise", 1, 40, 32};
   }
@@ -62,10 +72,16 @@ PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
 
 bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8; }
 
+bool is_indexed(MemoryBoundKernel kernel) {
+  using K = MemoryBoundKernel;
+  return kernel == K::index_select || kernel == K::index_elements || kernel == K::scatter_add;
+}
+
 /// Elements of a thread of the kernels that compute where an element lies: four side by side, eight one after the other
 /// where they go along one dimension.
 std::int64_t elements_of_indexed_thread(PointwiseFunction function) {
-  return function == PointwiseFunction::gather ? 8 : 4;
+  const bool along = function == PointwiseFunction::gather || function == PointwiseFunction::scatter_add;
+  return along ? 8 : 4;
 }
 
 /// Operands whose type is not the functor's are converted while loading: no vector loads then. Casting down has a
@@ -80,12 +96,35 @@ bool converts_on_load(const Pointwise& op) {
   return false;
 }
 
+/// Rows or elements that lie where indices say: whole sectors move, from the DRAM too where the L2 does not hold the
+/// region, which is taken to be as large as what is read or written of it.
+void scatter(const Pointwise& op, double count, const L2Spec& l2, KernelLaunch& launch) {
+  using F = PointwiseFunction;
+  const bool rows = op.function == F::index;
+  if (!rows && op.function != F::gather && op.function != F::scatter_add) return;
+  const std::int64_t element = bytes_of(op.output);
+  const double bytes = count * static_cast<double>(element);
+  const double touched = rows ? sector_bytes(op.cols * element) / static_cast<double>(op.cols * element)
+                              : kScatteredSectorBytes / static_cast<double>(element);
+  const double missed = beyond_l2(bytes, l2);
+  const auto spread = [&](Access& access) {
+    access.requested = std::max(access.requested, bytes * touched);
+    access.bytes = bytes * (1.0 + (touched - 1.0) * missed);
+  };
+  const bool stores = rows && op.input_count > 1;
+  if (stores) launch.reads.back() = {1, 8.0 * count / static_cast<double>(op.cols), 0.0};
+  if (rows && !stores && launch.reads.empty()) return;  // of a table that no operand is
+  if (rows && !stores) spread(launch.reads.front());
+  else if (op.function == F::gather && op.input_count > 1) spread(launch.reads.back());
+  else spread(launch.writes.front());
+}
+
 /// What `count` elements read; of a transposed operand `beside` sectors each.
 void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& launch) {
   for (int i = 0; i < op.input_count; ++i) {
     double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
     const double requested = distinct;
-    if (i == 1 && op.walk == Walk::broadcast_row)
+    if ((i == 1 || op.input_count == 1) && op.walk == Walk::broadcast_row)
       distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
     launch.reads.push_back(
         {op.function == PointwiseFunction::masked_fill && i == 0 ? op.input_count : i, distinct, requested});
@@ -107,10 +146,11 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
   const std::int64_t n = op.elements();
   if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
   if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
+  if (has_own_kernel(op.function)) return lower_own_kernel(op, chip);
   PointwiseTraits traits = traits_of(op.function, op.input_count);
   // A single row has nothing to repeat: the iterator sees three contiguous operands.
   const bool strided = op.walk != Walk::contiguous && !(op.walk == Walk::broadcast_row && op.rows == 1);
-  const bool indexed = traits.kernel == MemoryBoundKernel::index_select;
+  const bool indexed = is_indexed(traits.kernel);
   const bool converts = !indexed && converts_on_load(op), unrolled = !strided && converts;
   const std::int64_t output_bytes = bytes_of(op.output);
   const DType type = op.function == PointwiseFunction::cast && is_half(op.inputs[0]) ? op.inputs[0] : op.output;
@@ -174,6 +214,7 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
     launch.flops = traits.flops * count;
     add_reads(op, count, beside, launch);
     launch.writes = {{out, count * static_cast<double>(output_bytes)}};
+    scatter(op, count, chip.l2, launch);
     result.launches.push_back(std::move(launch));
   }
   return result;

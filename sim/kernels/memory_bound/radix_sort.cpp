@@ -1,5 +1,7 @@
 #include "sim/kernels/memory_bound/radix_sort.h"
 
+#include <algorithm>
+
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 
 namespace ridgeline {
@@ -16,6 +18,16 @@ void append_radix_sort(const RadixSort& sort, const ChipShape& chip, LoweredOp& 
   constexpr std::int64_t kTile = 384 * 12;
   auto& launches = result.launches;
   launches.push_back(small_kernel(MemoryBoundKernel::tiny, "arange", 0.5, ceil_div(sort.keys, 64), 64, 16, 0));
+  // Few keys are sorted by one block of 256 threads, nine keys each, six bits a pass; a pass is a scan of its counts
+  // and an exchange, in round trips of the L2.
+  constexpr std::int64_t kMostOfTile = 256 * 9, kBitsOfTile = 6;
+  constexpr double kLoadAndStore = 0.3, kPassOfTile = 3.65;
+  if (sort.keys <= kMostOfTile) {
+    const auto passes = static_cast<double>(ceil_div(std::max<std::int64_t>(1, sort.bits), kBitsOfTile));
+    launches.push_back(small_kernel(MemoryBoundKernel::tiny, "RadixSortSingleTile",
+                                    kLoadAndStore + kPassOfTile * passes, 1, 256, 64, 32768));
+    return;
+  }
   launches.push_back(memset_launch(0.0, Access::kTemporary));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
   launches.push_back(

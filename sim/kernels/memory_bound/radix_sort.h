@@ -9,8 +9,9 @@ namespace ridgeline {
 
 struct RadixSort {
   std::int64_t keys = 0;
-  int passes = 8;       ///< a digit of eight bits each
-  int busy_passes = 8;  ///< in which the digits differ
+  int passes = 8;          ///< a digit of eight bits each
+  int busy_passes = 8;     ///< in which the digits differ
+  std::int64_t bits = 64;  ///< of a key that are looked at
 };
 
 /// Adds the kernels: places counted up, a histogram of all digits, a sweep a pass.

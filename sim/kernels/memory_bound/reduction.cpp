@@ -55,29 +55,84 @@ Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::in
 /// Threads of a scan's block side by side in a row, the others work on further rows: as many as rows are longer than
 /// there are rows, in logarithms.
 std::int64_t scan_width(std::int64_t rows, std::int64_t cols) {
-  constexpr int kMost = 9, kLeast = 4;  // as powers of two
+  constexpr int kMost = 9, kLeast = 4;                               // as powers of two
+  if (kMost + log2_ceil(cols) < log2_ceil(rows)) return 1 << kMost;  // PyTorch's difference is of unsigned numbers
   return std::int64_t{1} << std::clamp((kMost + log2_ceil(cols) - log2_ceil(rows)) / 2, kLeast, kMost);
+}
+
+MemoryBoundKernel scan_kernel(const Reduction& op) {
+  const bool down = op.kind == ReductionKind::scan_rows, places = op.accumulator != Accumulator::number;
+  if (places) return down ? MemoryBoundKernel::scan_columns_places : MemoryBoundKernel::scan_places;
+  return down ? MemoryBoundKernel::scan_columns : MemoryBoundKernel::scan;
+}
+
+/// One row: CUB's scan over the whole device, whose blocks of 128 threads look back at the sums of those before.
+LoweredOp whole_scan(const Reduction& op) {
+  constexpr std::int64_t kTileBytes = 128 * 60;
+  const auto bytes = static_cast<double>(op.cols * bytes_of(op.type));
+  const std::int64_t tiles = ceil_div(op.cols * bytes_of(op.type), kTileBytes);
+  KernelLaunch init = memory_bound_launch(MemoryBoundKernel::tiny, "DeviceScanInit", TimeClass::elementwise,
+                                          DType::int64, {ceil_div(tiles, 128), 1, 128, 16}, {.iterations = 0.0});
+  init.pipe = Pipe::none;
+  KernelLaunch scan =
+      memory_bound_launch(MemoryBoundKernel::select_marked, "DeviceScanKernel", TimeClass::elementwise, op.type,
+                          {tiles, 1, 128, 47, 7184}, {.elements = static_cast<double>(op.cols)});
+  scan.flops = static_cast<double>(op.cols);
+  scan.reads = {{0, bytes}};
+  scan.writes = {{1, bytes}};
+  return {{std::move(init), std::move(scan)}, {}, false};
 }
 
 /// Running sums: along rows, two elements a thread at a time; down columns a thread a column, one element after the
 /// other.
 LoweredOp lower_scan(const Reduction& op) {
   constexpr std::int64_t kScanThreads = 512;
+  if (op.kind == ReductionKind::scan_cols && op.rows == 1 && op.accumulator == Accumulator::number)
+    return whole_scan(op);
   const bool down = op.kind == ReductionKind::scan_rows;
   const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
   const std::int64_t width = scan_width(op.rows, op.cols), tiles = ceil_div(op.cols, 2 * width);
+  // Up and down a tree of sums: of values with places the barriers of every level are what takes time.
+  constexpr double kLevelsOfWidest = 10.0;
+  const double levels = op.accumulator == Accumulator::number ? 1.0 : log2_ceil(2 * width) / kLevelsOfWidest;
   Geometry geometry;
   geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kScanThreads) : kScanThreads);
   geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kScanThreads / width);
   KernelLaunch launch =
-      memory_bound_launch(down ? MemoryBoundKernel::scan_columns : MemoryBoundKernel::scan, "tensor_kernel_scan",
-                          TimeClass::elementwise, op.type, geometry,
+      memory_bound_launch(scan_kernel(op), "tensor_kernel_scan", TimeClass::elementwise, op.type, geometry,
                           {.elements = down ? n : static_cast<double>(op.rows * tiles * 2 * width),
-                           .iterations = down ? static_cast<double>(op.rows) : static_cast<double>(tiles)});
+                           .iterations = down ? static_cast<double>(op.rows) : levels * static_cast<double>(tiles)});
   launch.flops = n;
   launch.reads = {{0, bytes}};
   launch.writes = {{1, bytes}};
   return {{std::move(launch)}, {}, false};
+}
+
+/// Moments of each row by a block of its own: 512 threads, or a warp for rows shorter than that.
+LoweredOp lower_groups(const Reduction& op) {
+  constexpr std::int64_t kThreads = 512, kWarp = 32;
+  const std::int64_t threads = op.cols < kThreads ? kWarp : kThreads;
+  const auto n = static_cast<double>(op.rows * op.cols), element = static_cast<double>(bytes_of(op.type));
+  KernelLaunch launch =
+      memory_bound_launch(MemoryBoundKernel::reduce_groups, "RowwiseMoments", TimeClass::normalization, op.type,
+                          {op.rows, 1, static_cast<int>(threads), 32},
+                          {.elements = n, .iterations = static_cast<double>(ceil_div(op.cols, threads))});
+  launch.flops = 4.0 * n;
+  launch.reads = {{0, n * element}};
+  launch.writes = {{1, 8.0 * static_cast<double>(op.rows)}};
+  return {{std::move(launch)}, {}, false};
+}
+
+/// The kernel's class by what is reduced and what a thread carries.
+MemoryBoundKernel reduction_kernel(Accumulator accumulator, bool columns, bool all) {
+  using K = MemoryBoundKernel;
+  switch (accumulator) {
+    case Accumulator::place:
+      return columns ? K::reduce_columns_places : all ? K::reduce_all_places : K::reduce_rows_places;
+    case Accumulator::moments:
+      return columns ? K::reduce_columns_moments : all ? K::reduce_all_moments : K::reduce_rows_moments;
+    default: return columns ? K::reduce_columns : all ? K::reduce_all : K::reduce_rows;
+  }
 }
 
 }  // namespace
@@ -85,6 +140,7 @@ LoweredOp lower_scan(const Reduction& op) {
 LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a reduction needs at least one element");
   if (scans(op.kind)) return lower_scan(op);
+  if (op.accumulator == Accumulator::groups) return lower_groups(op);
   const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
   const bool all = op.kind == ReductionKind::sum_all || op.kind == ReductionKind::norm_all;
   const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;  // [rows, cols] → [cols]
@@ -106,16 +162,14 @@ LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Soft
                                                        : 32;
   const bool exchanges = plan.across_y || (!columns && plan.width > 32);
   const std::int64_t shared = 16 + (exchanges || plan.grid_y > 1 ? threads * plan.outputs_per_thread * 4 : 0);
-  const MemoryBoundKernel kernel = columns               ? MemoryBoundKernel::reduce_columns
-                                   : all || outputs == 1 ? MemoryBoundKernel::reduce_all
-                                                         : MemoryBoundKernel::reduce_rows;
+  const MemoryBoundKernel kernel = reduction_kernel(op.accumulator, columns, all || outputs == 1);
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = values / kLoadsInFlight;
-  if (kernel == MemoryBoundKernel::reduce_rows)
+  if (!columns && !all && outputs > 1)
     passes = vector > 1 ? std::ceil(values / static_cast<double>(vector)) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
                         : std::ceil(values / kLoadsInFlight);
   MemoryBoundWork work{.elements = static_cast<double>(n), .iterations = passes};

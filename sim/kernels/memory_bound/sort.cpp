@@ -66,10 +66,48 @@ void append_places(const Sort& op, LoweredOp& result) {
                           {ceil_div(op.cols, 64), 1, 64, 16}, {.elements = static_cast<double>(op.cols)});
   places.writes = {{2, 8.0 * static_cast<double>(op.cols)}};
   result.launches.push_back(std::move(places));
+  if (op.rows > 1) {  // repeated for every row
+    KernelLaunch repeated = memory_bound_launch(
+        MemoryBoundKernel::strided_copy, "copy_permuted", TimeClass::copy, DType::int64, {ceil_div(n, 256), 1, 128, 18},
+        {.elements = static_cast<double>(n),
+         .padded_elements = static_cast<double>(n) * sectors_in_rows(DType::int64),
+         .iterations = static_cast<double>(ceil_div(std::min<std::int64_t>(n, 256), 128))});
+    repeated.pipe = Pipe::none;
+    repeated.reads = {{Access::kTemporary, 8.0 * static_cast<double>(op.cols)}};
+    repeated.writes = {{Access::kTemporary, 8.0 * static_cast<double>(n)}};
+    result.launches.push_back(std::move(repeated));
+  }
   result.launches.push_back(device_copy_launch(DType::int64, n, Access::kTemporary, 2));
 }
 
-LoweredOp select(const Sort& op) {
+/// Few long rows: keys of all rows are sorted by value and then, as one digit more, by the row they came from; then
+/// each is put in its place.
+LoweredOp sort_segments(const Sort& op, const ChipShape& chip) {
+  const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
+  const int digits = static_cast<int>(element);
+  LoweredOp result;
+  result.launches.push_back(device_copy_launch(op.type, n, 0, 1));
+  append_radix_sort({n, digits, digits, 8 * element}, chip, result);
+  const std::size_t by_value = result.launches.size();
+  append_radix_sort({n, 1, 1, log2_ceil(op.rows)}, chip, result);
+  result.launches.erase(result.launches.begin() + static_cast<std::ptrdiff_t>(by_value));  // places are counted once
+  const auto pairs = static_cast<double>(n * (element + 8));
+  for (KernelLaunch& launch : result.launches)
+    if (launch.name == "RadixSortOnesweep")
+      launch.reads = {{0, pairs}}, launch.writes = {{1, pairs / 2}, {2, pairs / 2}};
+  KernelLaunch placed =
+      memory_bound_launch(MemoryBoundKernel::index_select, "sort_postprocess", TimeClass::elementwise, op.type,
+                          {ceil_div(n, 512), 1, 128, 32},
+                          {.elements = static_cast<double>(n),
+                           .active_blocks = static_cast<double>(n) / 512.0,
+                           .iterations = static_cast<double>(ceil_div(std::min<std::int64_t>(n, 512), 128))});
+  placed.reads = {{Access::kTemporary, pairs}};
+  placed.writes = {{1, static_cast<double>(n * element)}, {2, 8.0 * static_cast<double>(n)}};
+  result.launches.push_back(std::move(placed));
+  return result;
+}
+
+LoweredOp select(const Sort& op, int sms) {
   const std::int64_t n = op.rows * op.cols;
   const double bytes = static_cast<double>(n * bytes_of(op.type)),
                kept = static_cast<double>(op.rows * op.kept * (bytes_of(op.type) + 8));
@@ -79,7 +117,7 @@ LoweredOp select(const Sort& op) {
   // A sweep ends with its barriers and the counts, which the warps add to the same words one after the other; in loads
   // of a key.
   constexpr double kBarriers = 2.0, kCountsOfWarp = 0.125;
-  constexpr std::int64_t kManyBlocks = 1024, kKeysOfBlock = 4096;
+  constexpr std::int64_t kManyBlocks = 1024;
   LoweredOp result;
   if (op.cols <= kManyBlocks || (op.rows < 20 && op.cols <= 20000)) {
     const std::int64_t threads = std::min<std::int64_t>(1024, ceil_div(op.cols, 32) * 32);
@@ -89,15 +127,27 @@ LoweredOp select(const Sort& op) {
          sweeps * (kBarriers + keys), sweeps * (kBarriers + kCountsOfWarp * static_cast<double>(threads / 32) + keys)},
         bytes, kept));
   } else {
-    const std::int64_t blocks = op.rows * ceil_div(op.cols, kKeysOfBlock);
-    for (std::int64_t digit = 0; digit < bytes_of(op.type); ++digit)
-      for (const std::string_view step : {"computeBlockDigitCounts", "computeDigitCumSum", "computeWithinKCounts"}) {
-        KernelLaunch launch = memory_bound_launch(MemoryBoundKernel::tiny, std::string(step), TimeClass::elementwise,
-                                                  op.type, {blocks, 1, 256, 32}, {.iterations = 4.5});
-        if (step == "computeBlockDigitCounts") launch.reads = {{0, bytes}};
-        launch.pipe = Pipe::none;
-        result.launches.push_back(std::move(launch));
-      }
+    // 256 threads with 4 to 64 keys each, as many as six blocks an SM leave them (TensorTopK.cu). Steps in round trips
+    // of the L2; a key is a load and an addition to a count in shared memory.
+    constexpr std::int64_t kThreads = 256, kBlocksOfSm = 6, kFewestKeys = 4, kMostKeys = 64;
+    constexpr double kKey = 0.6, kSums = 2.5, kWithinKept = 4.5;
+    const std::int64_t keys = std::clamp(ceil_div(n, sms * kBlocksOfSm * kThreads), kFewestKeys, kMostKeys);
+    const std::int64_t blocks = op.rows * ceil_div(op.cols, keys * kThreads);
+    const auto step = [&](const char* name, std::int64_t grid, double iterations) {
+      KernelLaunch launch = memory_bound_launch(MemoryBoundKernel::tiny, name, TimeClass::elementwise, op.type,
+                                                {grid, 1, static_cast<int>(kThreads), 40}, {.iterations = iterations});
+      launch.pipe = Pipe::none;
+      result.launches.push_back(std::move(launch));
+    };
+    step("fill", ceil_div(op.rows, 2 * kThreads), 0.0);
+    result.launches.push_back(memset_launch(0.0, Access::kTemporary));
+    result.launches.push_back(memset_launch(0.0, Access::kTemporary));
+    for (std::int64_t digit = 0; digit < bytes_of(op.type); ++digit) {
+      step("computeBlockDigitCounts", blocks, 1.0 + kKey * static_cast<double>(keys));
+      result.launches.back().reads = {{0, bytes}};
+      step("computeDigitCumSum", op.rows, kSums);
+      step("computeWithinKCounts", blocks, kWithinKept);
+    }
     KernelLaunch gather = memory_bound_launch(MemoryBoundKernel::tiny, "gatherTopK", TimeClass::elementwise, op.type,
                                               {blocks, 1, 256, 32}, {.iterations = 12.0});
     gather.reads = {{0, bytes}};
@@ -115,7 +165,7 @@ LoweredOp select(const Sort& op) {
 LoweredOp lower_sort(const Sort& op, const ChipShape& chip, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1 || op.kept < 0 || op.kept > op.cols)
     throw std::invalid_argument("a sort needs keys, and cannot keep more of a row than it has");
-  if (op.kept > 0 && op.kept < op.cols) return select(op);
+  if (op.kept > 0) return select(op, chip.sm.count);
   const std::int64_t n = op.rows * op.cols;
   const double pairs = static_cast<double>(n * (bytes_of(op.type) + 8));
   LoweredOp result;
@@ -124,11 +174,13 @@ LoweredOp lower_sort(const Sort& op, const ChipShape& chip, const Software& /*so
     result.launches.push_back(sort_in_block(op, op.cols, pairs));
     return result;
   }
+  constexpr std::int64_t kMostSegments = 128;
+  if (op.key_bits == 0 && op.rows > 1 && op.rows < kMostSegments) return sort_segments(op, chip);
   // Rows of a table are told apart by digits above those of the keys.
   int bits = static_cast<int>(op.key_bits > 0 ? op.key_bits : 8 * bytes_of(op.type));
   if (op.rows > 1) bits += log2_ceil(op.rows);
   const int digits = (bits + 7) / 8;
-  append_radix_sort({n, digits, digits}, chip, result);
+  append_radix_sort({n, digits, digits, bits}, chip, result);
   for (KernelLaunch& launch : result.launches)
     if (launch.name == "RadixSortOnesweep")
       launch.reads = {{0, pairs}}, launch.writes = {{1, pairs / 2}, {2, pairs / 2}};

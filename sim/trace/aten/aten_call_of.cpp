@@ -91,9 +91,17 @@ PointwiseCall pointwise_call(const Pointwise& op) {
     case P::dropout_backward: return {"aten::native_dropout_backward", {1.25}};
     case P::clamp: return {"aten::clamp", {none(), 1.0}};
     case P::power: return with_number("aten::pow", 0.3);
+    case P::special: return {"aten::lgamma", {}};
+    case P::random: return {"aten::normal_", {0.0, 1.0, none()}};
     case P::roll: return {"aten::roll", {Numbers{1.0}, Numbers{0.0}}};
     case P::index:
     case P::gather:
+    case P::triangle: return {"aten::tril", {0.0}};
+    case P::nonzero:
+    case P::index_few:
+    case P::index_add_few:
+    case P::index_add:
+    case P::scatter_add:
     case P::rope:
     case P::complex_mul:
     case P::other: break;
@@ -339,6 +347,7 @@ struct CallOf {
       }
     }
   }
+  void operator()(const Resampling& op) { call = resampling_call(op); }
   void operator()(const Sort& op) {
     const AtenTensor x = tensor(op.type, {op.rows, op.cols});
     if (op.kept > 0) return named("aten::topk"), add({x, number(op.kept), 1.0, 1.0, 1.0});

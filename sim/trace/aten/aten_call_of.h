@@ -20,6 +20,9 @@ AtenCall aten_call_of(const Op& op);
 struct ProfiledArguments {
   std::string dims, types, strides, values;
 };
+/// The call of a `Resampling`.
+AtenCall resampling_call(const Resampling& op);
+
 ProfiledArguments profiled_arguments(const AtenCall& call);
 
 /// "c10::BFloat16", "float", "long int".

@@ -109,6 +109,15 @@ MappedOps constant_pad(const AtenCall& call, const MapContext&) {
   return ops;
 }
 
+/// Elements of a view that lie in places of their own: an expanded dimension repeats them.
+std::int64_t distinct_elements(const AtenTensor& x) {
+  if (x.strides.size() != x.sizes.size()) return x.elements();
+  std::int64_t distinct = 1;
+  for (std::size_t i = 0; i < x.sizes.size(); ++i)
+    if (x.strides[i] != 0) distinct *= x.sizes[i];
+  return std::max<std::int64_t>(1, distinct);
+}
+
 }  // namespace
 
 MappedOps copy_ops(const AtenTensor& from, const AtenTensor& to) {
@@ -120,6 +129,16 @@ MappedOps copy_ops(const AtenTensor& from, const AtenTensor& to) {
     cast.forward = HostClass::cast;
     cast.backward = HostClass::cast_backward;
     return one(std::move(cast));
+  }
+  if (const std::int64_t distinct = distinct_elements(from); distinct < to.elements()) {
+    MappedOp repeated = pointwise_op(PointwiseFunction::other, {&from}, to);
+    auto& op = std::get<Pointwise>(repeated.op);
+    op.walk = Walk::broadcast_row;
+    op.cols = distinct;
+    op.rows = to.elements() / distinct;
+    repeated.forward = HostClass::contiguous;
+    repeated.backward = HostClass::view_backward_copy;
+    return one(std::move(repeated));
   }
   return one(moved(kind_of_copy(from, to), from, to));
 }

@@ -84,31 +84,6 @@ MappedOps adaptive_pool_backward(const AtenCall& call, const MapContext&) {
   const Numbers windows{static_cast<double>(std::max<std::int64_t>(1, x->last() / dy->last()))};
   return pool(ImageFunction::avg_pool2d, *x, *dy, &windows, &windows, {*dy, *x}, true, call);
 }
-/// The larger image is the result; its sizes are the second argument.
-MappedOps upsample(const AtenCall& call, const MapContext&) {
-  const AtenTensor* x = call.tensor(0);
-  const Numbers* sizes = call.numbers(1);
-  if (x == nullptr || x->sizes.size() != 4 || (call.outputs.empty() && (sizes == nullptr || sizes->size() < 2)))
-    return std::nullopt;
-  AtenTensor y = like(*x);
-  y.strides.clear();
-  if (!call.outputs.empty()) y = call.outputs.front();
-  else
-    for (std::size_t i = 0; i < 2; ++i) y.sizes[2 + i] = whole_number((*sizes)[i], kNoSize);
-  return image(ImageFunction::upsample_nearest2d, false, y, {*x}, y, HostClass::pointwise);
-}
-MappedOps upsample_backward(const AtenCall& call, const MapContext&) {
-  const AtenTensor* dy = call.tensor(0);
-  const Numbers* sizes = call.numbers(2);
-  if (dy == nullptr || dy->sizes.size() != 4 || (call.outputs.empty() && (sizes == nullptr || sizes->size() != 4)))
-    return std::nullopt;
-  AtenTensor dx = fresh(dy->type, {});
-  if (!call.outputs.empty()) dx = call.outputs.front();
-  else
-    for (const double size : *sizes) dx.sizes.push_back(whole_number(size, kNoSize));
-  return image(ImageFunction::upsample_nearest2d, true, *dy, {*dy}, dx, HostClass::pointwise_backward);
-}
-
 }  // namespace
 
 void add_image_rules(RuleTable& table) {
@@ -124,11 +99,7 @@ void add_image_rules(RuleTable& table) {
                 {"aten::max_pool2d_with_indices_backward", pool_backward<ImageFunction::max_pool2d>},
                 {"aten::avg_pool2d", pool_forward<ImageFunction::avg_pool2d>},
                 {"aten::avg_pool2d_backward", pool_backward<ImageFunction::avg_pool2d>},
-                {"aten::_adaptive_avg_pool2d_backward", adaptive_pool_backward},
-                {"aten::upsample_nearest2d", upsample},
-                {"aten::upsample_bilinear2d", upsample},
-                {"aten::upsample_nearest2d_backward", upsample_backward},
-                {"aten::upsample_bilinear2d_backward", upsample_backward}});
+                {"aten::_adaptive_avg_pool2d_backward", adaptive_pool_backward}});
 }
 
 }  // namespace ridgeline::trace

@@ -27,6 +27,9 @@ const RuleTable& rules() {
     add_table_rules(all);
     add_apex_rules(all);
     add_expert_rules(all);
+    add_resampling_rules(all);
+    add_order_rules(all);
+    add_composite_rules(all);
     return all;
   }();
   return table;

@@ -222,6 +222,17 @@ MappedOps filled(const AtenCall& call, const MapContext&) {
   return unless_empty(*x, pointwise_op(P::fill, {}, *x));
 }
 
+/// Random numbers into a new tensor, or into the first argument.
+MappedOps drawn(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
+  if (x == nullptr) return std::nullopt;
+  return x->on_host ? nothing() : unless_empty(*x, pointwise_op(P::random, {}, *x));
+}
+MappedOps drawn_in_place(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  return x == nullptr ? MappedOps{} : unless_empty(*x, pointwise_op(P::random, {}, *x));
+}
+
 MappedOps arange(const AtenCall& call, const MapContext&) {
   if (!call.outputs.empty() && call.outputs.front().on_host) return nothing();
   const double begin = call.number(1) ? call.number(0).value_or(0) : 0;
@@ -262,48 +273,60 @@ void add_alike(RuleTable& table) {
                            "aten::bitwise_or_", "aten::bitwise_xor_"})
     table.emplace(name, binary<P::mul, P::scale, true>);
   for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
-                           "aten::fmod", "aten::floor_divide", "aten::atan2", "aten::hypot", "aten::polar",
-                           "aten::logaddexp", "aten::fmin", "aten::fmax", "aten::copysign"})
+                           "aten::fmod", "aten::floor_divide", "aten::hypot", "aten::polar", "aten::logaddexp",
+                           "aten::fmin", "aten::fmax", "aten::copysign"})
     table.emplace(name, binary<P::mul, P::scale>);
-  for (const char* name : {"aten::sigmoid",     "aten::exp",
-                           "aten::log",         "aten::log2",
-                           "aten::log1p",       "aten::expm1",
-                           "aten::sin",         "aten::cos",
-                           "aten::abs",         "aten::erf",
-                           "aten::floor",       "aten::ceil",
-                           "aten::round",       "aten::sign",
-                           "aten::square",      "aten::leaky_relu",
-                           "aten::elu",         "aten::hardswish",
-                           "aten::hardsigmoid", "aten::softplus",
-                           "aten::mish",        "aten::log_sigmoid_forward",
-                           "aten::tril",        "aten::triu",
-                           "aten::bitwise_not", "aten::logical_not",
-                           "aten::isfinite",    "aten::isnan",
-                           "aten::isinf",       "aten::nan_to_num",
-                           "aten::isneginf",    "aten::isposinf",
-                           "aten::signbit",     "aten::frac",
-                           "aten::trunc",       "aten::exp2",
-                           "aten::log10",       "aten::tan",
-                           "aten::asin",        "aten::acos",
-                           "aten::atan",        "aten::sinh",
-                           "aten::cosh",        "aten::erfc",
-                           "aten::erfinv",      "aten::sinc",
-                           "aten::celu",        "aten::logit",
-                           "aten::lgamma",      "aten::digamma"})
+  for (const char* name :
+       {"aten::sigmoid",     "aten::exp",        "aten::log",       "aten::log2",        "aten::abs",
+        "aten::erf",         "aten::floor",      "aten::ceil",      "aten::round",       "aten::sign",
+        "aten::square",      "aten::leaky_relu", "aten::hardswish", "aten::hardsigmoid", "aten::log_sigmoid_forward",
+        "aten::bitwise_not",
+
+        "aten::nan_to_num",
+
+        "aten::frac",        "aten::trunc",      "aten::exp2",      "aten::log10",       "aten::logit",
+        "aten::sgn"})
     table.emplace(name, unary<P::other>);
-  for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
-                           "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",
-                           "aten::hardswish_", "aten::exponential_"})
+  for (const char* name : {"aten::logical_not", "aten::isfinite", "aten::isnan", "aten::isinf", "aten::isneginf",
+                           "aten::isposinf", "aten::signbit"})
+    table.emplace(name, unary<P::equal>);
+  // Functions whose arithmetic is as long as that of an error function or an exponential and a quotient.
+  for (const char* name : {"aten::elu", "aten::softplus", "aten::mish", "aten::celu"})
+    table.emplace(name, unary<P::gelu>);
+  for (const char* name : {"aten::sin", "aten::cos", "aten::tan", "aten::asin", "aten::acos", "aten::atan",
+                           "aten::sinh", "aten::cosh", "aten::erfc", "aten::expm1", "aten::log1p", "aten::sinc"})
+    table.emplace(name, unary<P::tanh>);
+  for (const char* name : {"aten::lgamma", "aten::digamma", "aten::erfinv", "aten::igamma", "aten::polygamma"})
+    table.emplace(name, unary<P::special>);
+  for (const char* name : {"aten::bernoulli_", "aten::uniform_", "aten::normal_", "aten::random_", "aten::exponential_",
+                           "aten::log_normal_", "aten::cauchy_", "aten::geometric_"})
+    table.emplace(name, drawn_in_place);
+  table.emplace("aten::bernoulli", unary<P::random>);
+  for (const char* name :
+       {"aten::log_",  "aten::log2_",       "aten::log10_", "aten::log1p_",  "aten::expm1_", "aten::exp2_",
+        "aten::sin_",  "aten::cos_",        "aten::tan_",   "aten::abs_",    "aten::erf_",   "aten::floor_",
+        "aten::ceil_", "aten::round_",      "aten::sign_",  "aten::square_", "aten::trunc_", "aten::frac_",
+        "aten::atan_", "aten::nan_to_num_", "aten::elu_",   "aten::celu_"})
+    table.emplace(name, unary_in_place<P::other>);
+  for (const char* name :
+       {"aten::remainder_", "aten::fmod_", "aten::floor_divide_", "aten::atan2_", "aten::hypot_", "aten::copysign_"})
+    table.emplace(name, binary<P::mul, P::scale, true>);
+  table.emplace("aten::atan2", binary<P::gelu, P::gelu>);
+  table.emplace("aten::xlogy", binary<P::mul, P::scale>);
+  for (const char* name :
+       {"aten::sigmoid_", "aten::exp_", "aten::logical_not_", "aten::leaky_relu_", "aten::hardswish_"})
     table.emplace(name, unary_in_place<P::other>);
   for (const char* name : {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward",
                            "aten::hardswish_backward", "aten::hardsigmoid_backward", "aten::hardtanh_backward",
                            "aten::softplus_backward", "aten::mish_backward", "aten::log_sigmoid_backward"})
     table.emplace(name, backward_of<P::other>);
-  for (const char* name :
-       {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like",
-        "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::fill",
-        "aten::rand", "aten::randn", "aten::rand_like", "aten::randn_like", "aten::randint"})
+  for (const char* name : {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like",
+                           "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full",
+                           "aten::scalar_tensor", "aten::fill", "aten::eye"})
     table.emplace(name, filled);
+  for (const char* name :
+       {"aten::rand", "aten::randn", "aten::randint", "aten::rand_like", "aten::randn_like", "aten::randint_like"})
+    table.emplace(name, drawn);
 }
 
 }  // namespace

@@ -6,15 +6,21 @@
 namespace ridgeline::trace {
 namespace {
 
+using P = PointwiseFunction;
+
 struct Reduced {
   Reduction op;
   std::vector<std::int64_t> kept;  ///< sizes with the reduced dimensions as 1
 };
 
-/// The dimension whose elements lie beside each other: not the last one in images of channels-last.
+/// The dimension whose elements lie beside each other: not the last one in images of channels-last, nor one of a single
+/// element.
 std::size_t innermost_of(const AtenTensor& x) {
   std::size_t best = x.sizes.empty() ? 0 : x.sizes.size() - 1;
-  if (x.strides.size() != x.sizes.size()) return best;
+  if (x.strides.size() != x.sizes.size()) {
+    while (best > 0 && x.sizes[best] == 1) --best;
+    return best;
+  }
   for (std::size_t i = x.sizes.size(); i-- > 0;)
     if (x.sizes[i] > 1 && (x.sizes[best] <= 1 || x.strides[i] < x.strides[best])) best = i;
   return best;
@@ -45,24 +51,75 @@ Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
   return result;
 }
 
-MappedOps reduction(const AtenCall& call, const AtenTensor* x, const Numbers* dims, bool mean) {
+MappedOps reduction(const AtenCall& call, const AtenTensor* x, const Numbers* dims, bool mean,
+                    Accumulator accumulator = Accumulator::number) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
-  const Reduced r = reduce(*x, dims != nullptr ? *dims : Numbers{}, mean);
+  Reduced r = reduce(*x, dims != nullptr ? *dims : Numbers{}, mean);
+  r.op.accumulator = accumulator;
   return one(
       {r.op, {*x}, {result_of(call, 0, fresh(x->type, r.kept))}, HostClass::pointwise, HostClass::pointwise_backward});
 }
 
-template <bool Mean>
+template <bool Mean, Accumulator Carried = Accumulator::number>
 MappedOps over_dimensions(const AtenCall& call, const MapContext&) {
-  return reduction(call, call.tensor(0), call.numbers(1), Mean);
+  return reduction(call, call.tensor(0), call.numbers(1), Mean, Carried);
 }
-/// Over one dimension, or over all where none is given: argmax, any, cumsum.
+/// Over one dimension, or over all where none is given: any, prod, and with their places argmax and max.
+template <bool PlaceOfAll>
 MappedOps over_one(const AtenCall& call, const MapContext&) {
   Numbers dims;
   if (const auto dim = call.number(1)) dims = {*dim};
-  return reduction(call, call.tensor(0), &dims, false);
+  return reduction(call, call.tensor(0), &dims, false, PlaceOfAll ? Accumulator::place : Accumulator::number);
+}
+/// max and min give places along a dimension alone.
+MappedOps extremum(const AtenCall& call, const MapContext& context) {
+  return call.number(1) ? over_one<true>(call, context) : over_one<false>(call, context);
+}
+void append_pointwise(std::vector<MappedOp>& ops, PointwiseFunction function,
+                      std::initializer_list<const AtenTensor*> inputs, const AtenTensor& output) {
+  ops.push_back(pointwise_op(function, inputs, output));
+}
+/// log(sum(exp(x - max))) + max: the largest, which counts as 0 where it is infinite, then nine kernels in all.
+MappedOps log_sum_exp(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const Numbers* dims = call.numbers(1);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  auto ops = reduction(call, x, dims, false);
+  const AtenTensor largest = fresh(x->type, reduce(*x, dims != nullptr ? *dims : Numbers{}, false).kept),
+                   infinite = fresh(DType::boolean, largest.sizes), shifted = fresh(x->type, x->sizes);
+  append_pointwise(*ops, P::other, {&largest}, largest);
+  append_pointwise(*ops, P::equal, {&largest}, infinite);
+  append_pointwise(*ops, P::other, {&largest, &infinite}, largest);
+  append_pointwise(*ops, P::add, {x, &largest}, shifted);
+  append_pointwise(*ops, P::other, {&shifted}, shifted);
+  const Reduced sum = reduce(shifted, dims != nullptr ? *dims : Numbers{}, false);
+  ops->push_back({sum.op, {shifted}, {largest}, HostClass::pointwise, HostClass::pointwise_backward});
+  append_pointwise(*ops, P::other, {&largest}, largest);
+  append_pointwise(*ops, P::add, {&largest, &largest}, largest);
+  ops->back().outputs.front() = result_of(call, 0, largest);
+  return ops;
+}
+/// What differs from 0, as 64-bit numbers, summed up.
+MappedOps count_nonzero(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  Numbers dims;
+  if (const Numbers* list = call.numbers(1)) dims = *list;
+  else if (const auto dim = call.number(1)) dims = {*dim};
+  const AtenTensor marks = like(*x, DType::boolean), numbers = like(*x, DType::int64);
+  std::vector<MappedOp> ops;
+  if (x->type != DType::boolean) append_pointwise(ops, P::equal, {x}, marks);
+  append_pointwise(ops, P::cast, {&marks}, numbers);
+  const Reduced sum = reduce(numbers, dims, false);
+  ops.push_back({sum.op,
+                 {numbers},
+                 {result_of(call, 0, fresh(DType::int64, sum.kept))},
+                 HostClass::pointwise,
+                 HostClass::pointwise_backward});
+  return ops;
 }
 /// Running sums or products along a dimension: rows side by side, or columns where it is not the innermost.
+template <Accumulator Carried>
 MappedOps scan(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
@@ -71,20 +128,36 @@ MappedOps scan(const AtenCall& call, const MapContext&) {
   if (d < 0) d += rank;
   const std::int64_t along = d >= 0 && d < rank ? x->sizes[static_cast<std::size_t>(d)] : x->elements();
   const std::int64_t others = x->elements() / std::max<std::int64_t>(1, along);
-  const bool innermost = others == 1 || d == rank - 1;
+  std::int64_t inner = 1;
+  for (std::int64_t i = d + 1; d >= 0 && i < rank; ++i) inner *= x->sizes[static_cast<std::size_t>(i)];
+  const bool innermost = others == 1 || inner == 1;
   const DType type = x->type == DType::boolean || x->type == DType::int32 ? DType::int64 : x->type;
-  return one({innermost ? Reduction{ReductionKind::scan_cols, type, others, along}
-                        : Reduction{ReductionKind::scan_rows, type, along, others},
-              {*x},
-              {result_of(call, 0, fresh(type, x->sizes))},
-              HostClass::pointwise,
-              HostClass::pointwise_backward});
+  Reduction op = innermost ? Reduction{ReductionKind::scan_cols, type, others, along}
+                           : Reduction{ReductionKind::scan_rows, type, along, others};
+  op.accumulator = Carried;
+  const AtenTensor y = result_of(call, 0, fresh(type, x->sizes));
+  std::vector<MappedOp> ops;
+  AtenTensor read = *x;
+  if (!x->contiguous()) {  // copied first
+    read = fresh(x->type, x->sizes);
+    ops = *copy_ops(*x, read);
+  }
+  ops.push_back({op, {read}, {y}, HostClass::pointwise, HostClass::pointwise_backward});
+  return ops;
 }
-/// A mean over the pixels of each channel.
+/// A mean over the pixels of each window.
 MappedOps pooled(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
-  if (x == nullptr || x->elements() < 1) return std::nullopt;
-  return one(pointwise_op(PointwiseFunction::other, {x}, result_of(call, 0, like(*x))));
+  const Numbers* sides = call.numbers(1);
+  if (x == nullptr || x->elements() < 1 || x->sizes.size() < 2) return std::nullopt;
+  AtenTensor y = fresh(x->type, x->sizes);
+  if (!call.outputs.empty() && call.outputs.front().elements() > 0) y = call.outputs.front();
+  else if (sides == nullptr || sides->size() != 2) return std::nullopt;
+  else
+    for (std::size_t i = 0; i < 2; ++i) y.sizes[y.sizes.size() - 2 + i] = whole_number((*sides)[i], 1);
+  MappedOp op = pointwise_op(PointwiseFunction::other, {x}, y);
+  std::get<Pointwise>(op.op).walk = Walk::strided;
+  return one(std::move(op));
 }
 MappedOps norm(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
@@ -101,24 +174,33 @@ MappedOps norm(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_reduction_rules(RuleTable& table) {
+  constexpr auto kNumber = Accumulator::number, kPlace = Accumulator::place, kMoments = Accumulator::moments;
   table.insert({{"aten::sum", over_dimensions<false>},
+                {"aten::nansum", over_dimensions<false>},
                 {"aten::mean", over_dimensions<true>},
                 {"aten::amax", over_dimensions<false>},
                 {"aten::amin", over_dimensions<false>},
-                {"aten::var", over_dimensions<true>},
-                {"aten::var_mean", over_dimensions<true>},
-                {"aten::std", over_dimensions<true>},
-                {"aten::logsumexp", over_dimensions<false>},
+                {"aten::var", over_dimensions<true, kMoments>},
+                {"aten::var_mean", over_dimensions<true, kMoments>},
+                {"aten::std", over_dimensions<true, kMoments>},
+                {"aten::std_mean", over_dimensions<true, kMoments>},
+                {"aten::logsumexp", log_sum_exp},
+                {"aten::count_nonzero", count_nonzero},
                 {"aten::_adaptive_avg_pool2d", pooled},
-                {"aten::argmax", over_one},
-                {"aten::argmin", over_one},
-                {"aten::all", over_one},
-                {"aten::any", over_one},
-                {"aten::max", over_one},
-                {"aten::min", over_one},
-                {"aten::prod", over_one},
-                {"aten::cumsum", scan},
-                {"aten::cumprod", scan},
+                {"aten::argmax", over_one<true>},
+                {"aten::argmin", over_one<true>},
+                {"aten::all", over_one<false>},
+                {"aten::any", over_one<false>},
+                {"aten::max", extremum},
+                {"aten::min", extremum},
+                {"aten::prod", over_one<false>},
+                {"aten::cumsum", scan<kNumber>},
+                {"aten::cumprod", scan<kNumber>},
+                {"aten::cummax", scan<kPlace>},
+                {"aten::cummin", scan<kPlace>},
+                {"aten::_cummax_helper", scan<kPlace>},
+                {"aten::logcumsumexp", scan<kPlace>},
+                {"aten::_logcumsumexp", scan<kPlace>},
                 {"aten::linalg_vector_norm", norm},
                 {"aten::norm", norm}});
 }

@@ -157,11 +157,12 @@ MappedOps group_norm(const AtenCall& call, const MapContext&) {
   const std::int64_t rows = images * groups, planes = images * channels;
   const AtenTensor statistics = fresh(DType::fp32, {rows}), of_channels = fresh(DType::fp32, {planes, 1}),
                    in = fresh(x->type, {planes, x->elements() / planes});
-  std::vector<MappedOp> ops = *one({Reduction{ReductionKind::mean_cols, x->type, rows, x->elements() / rows},
-                                    {*x},
-                                    {statistics},
-                                    HostClass::layer_norm,
-                                    HostClass::layer_norm_backward});
+  std::vector<MappedOp> ops =
+      *one({Reduction{ReductionKind::mean_cols, x->type, rows, x->elements() / rows, Accumulator::groups},
+            {*x},
+            {statistics},
+            HostClass::layer_norm,
+            HostClass::layer_norm_backward});
   append(ops, pointwise_op(PointwiseFunction::mul, {&of_channels, &of_channels}, of_channels));
   append(ops, pointwise_op(PointwiseFunction::add, {&in, &of_channels}, in));
   ops.back().inputs.front() = *x;
@@ -178,11 +179,12 @@ MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
   const std::int64_t planes = images * channels, pixels = x->elements() / planes;
   const AtenTensor of_channels = fresh(DType::fp32, {planes, 1}), both = fresh(x->type, {planes, 2 * pixels}),
                    of_groups = fresh(DType::fp32, {images * groups, 1}), in = fresh(x->type, {planes, pixels});
-  std::vector<MappedOp> ops = *one({Reduction{ReductionKind::sum_cols, x->type, planes, 2 * pixels},
-                                    {both},
-                                    {of_channels},
-                                    HostClass::layer_norm_backward,
-                                    HostClass::layer_norm_backward});
+  std::vector<MappedOp> ops =
+      *one({Reduction{ReductionKind::sum_cols, x->type, planes, 2 * pixels, Accumulator::groups},
+            {both},
+            {of_channels},
+            HostClass::layer_norm_backward,
+            HostClass::layer_norm_backward});
   append(ops, pointwise_op(PointwiseFunction::mul, {&of_channels, &of_channels}, of_channels));
   append(ops, pointwise_op(PointwiseFunction::mul, {&of_groups, &of_groups}, of_groups));
   append(ops, pointwise_op(PointwiseFunction::add, {&in, &in, &of_channels}, in));
@@ -221,10 +223,6 @@ MappedOps rows_of_table(const AtenTensor* table, const AtenTensor* indices, cons
 MappedOps embedding(const AtenCall& call, const MapContext&) {
   return rows_of_table(call.tensor(0), call.tensor(1), call);
 }
-MappedOps index_select(const AtenCall& call, const MapContext&) {
-  if (call.number(1).value_or(0) != 0) return std::nullopt;
-  return rows_of_table(call.tensor(0), call.tensor(2), call);
-}
 MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *indices = call.tensor(1);
   const std::int64_t rows = call.whole(2, 0);
@@ -256,7 +254,6 @@ void add_row_rules(RuleTable& table) {
                 {"aten::native_dropout", dropout},
                 {"aten::_fused_dropout", dropout},
                 {"aten::embedding", embedding},
-                {"aten::index_select", index_select},
                 {"aten::embedding_dense_backward", embedding_backward}});
 }
 

@@ -28,6 +28,9 @@ void add_serving_rules(RuleTable& table);
 void add_table_rules(RuleTable& table);
 void add_apex_rules(RuleTable& table);
 void add_expert_rules(RuleTable& table);
+void add_resampling_rules(RuleTable& table);
+void add_order_rules(RuleTable& table);
+void add_composite_rules(RuleTable& table);
 
 /// A contiguous tensor of these sizes that no recording names.
 inline AtenTensor fresh(DType type, std::vector<std::int64_t> sizes) {

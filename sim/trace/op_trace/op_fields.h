@@ -15,9 +15,9 @@
 namespace ridgeline::trace {
 
 inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindNames{
-    "matmul",  "pointwise", "copy",      "softmax",      "norm",         "reduction",
-    "dropout", "embedding", "attention", "nll_loss",     "multi_tensor", "convolution",
-    "image",   "memset",    "unknown",   "fused_kernel", "sort",         "collective"};
+    "matmul",    "pointwise",    "copy",     "softmax",      "norm",        "reduction", "dropout",
+    "embedding", "attention",    "nll_loss", "multi_tensor", "convolution", "image",     "memset",
+    "unknown",   "fused_kernel", "sort",     "collective",   "resampling"};
 
 inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
 inline constexpr std::array<std::string_view, 5> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided",
@@ -27,19 +27,25 @@ inline constexpr std::array<std::string_view, 9> kCopyNames{
     "host_to_device", "device_to_host", "pageable_to_device", "device_to_pageable"};
 inline constexpr std::array<std::string_view, 7> kReductionNames{"sum_rows", "sum_cols",  "mean_cols", "sum_all",
                                                                  "norm_all", "scan_rows", "scan_cols"};
+inline constexpr std::array<std::string_view, 4> kAccumulatorNames{"number", "place", "moments", "groups"};
+inline constexpr std::array<std::string_view, 10> kResamplingNames{
+    "nearest",         "linear",       "bilinear",      "bicubic", "reflection_pad",
+    "replication_pad", "grid_nearest", "grid_bilinear", "unfold",  "fold"};
 inline constexpr std::array<std::string_view, 4> kBackendNames{"flash", "cudnn", "efficient", "math"};
 inline constexpr std::array<std::string_view, 5> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d",
                                                              "avg_pool2d"};
 inline constexpr std::array<std::string_view, 3> kGradientsNames{"both", "input", "weight"};
-inline constexpr std::array<std::string_view, 32> kPointwiseNames{
-    "add",        "add_in_place",  "mul",           "scale",
-    "gelu",       "gelu_tanh",     "gelu_backward", "gelu_tanh_backward",
-    "silu",       "silu_backward", "relu",          "relu_backward",
-    "tanh",       "tanh_backward", "pow2",          "square_root",
-    "reciprocal", "divide",        "equal",         "masked_fill",
-    "cast",       "fill",          "arange",        "dropout_backward",
-    "clamp",      "rope",          "complex_mul",   "power",
-    "index",      "gather",        "roll",          "other"};
+inline constexpr std::array<std::string_view, 40> kPointwiseNames{
+    "add",           "add_in_place",  "mul",           "scale",
+    "gelu",          "gelu_tanh",     "gelu_backward", "gelu_tanh_backward",
+    "silu",          "silu_backward", "relu",          "relu_backward",
+    "tanh",          "tanh_backward", "pow2",          "square_root",
+    "reciprocal",    "divide",        "equal",         "masked_fill",
+    "cast",          "fill",          "arange",        "dropout_backward",
+    "clamp",         "rope",          "complex_mul",   "power",
+    "index",         "gather",        "roll",          "index_add",
+    "scatter_add",   "special",       "random",        "index_few",
+    "index_add_few", "triangle",      "nonzero",       "other"};
 inline constexpr std::array<std::string_view, 14> kMultiTensorNames{
     "add",  "mul",     "lerp",        "addcmul",    "addcdiv",   "square_root", "divide",
     "norm", "unscale", "fused_adamw", "fused_adam", "fused_sgd", "add_scalar",  "copy"};
@@ -60,6 +66,8 @@ inline std::span<const std::string_view> names_of(Layout) { return kLayoutNames;
 inline std::span<const std::string_view> names_of(Walk) { return kWalkNames; }
 inline std::span<const std::string_view> names_of(CopyKind) { return kCopyNames; }
 inline std::span<const std::string_view> names_of(ReductionKind) { return kReductionNames; }
+inline std::span<const std::string_view> names_of(Accumulator) { return kAccumulatorNames; }
+inline std::span<const std::string_view> names_of(ResamplingFunction) { return kResamplingNames; }
 inline std::span<const std::string_view> names_of(AttentionBackend) { return kBackendNames; }
 inline std::span<const std::string_view> names_of(ImageFunction) { return kImageNames; }
 inline std::span<const std::string_view> names_of(ConvolutionGradients) { return kGradientsNames; }
@@ -114,6 +122,7 @@ struct Fields {
   requires std::same_as<std::remove_const_t<O>, Reduction>
   static void visit(O& op, V&& v) {
     v("reduction", op.kind), v("type", op.type), v("rows", op.rows), v("cols", op.cols);
+    v.unless("accumulator", op.accumulator, Accumulator::number);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Dropout>
@@ -179,6 +188,13 @@ struct Fields {
   requires std::same_as<std::remove_const_t<O>, Sort>
   static void visit(O& op, V&& v) {
     v("type", op.type), v("rows", op.rows), v("cols", op.cols), v("kept", op.kept), v("key_bits", op.key_bits);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Resampling>
+  static void visit(O& op, V&& v) {
+    v("resampling", op.function), v("backward", op.backward), v("channels_last", op.channels_last);
+    v("type", op.type), v("batch", op.batch), v("channels", op.channels), v("inputs", op.inputs);
+    v("outputs", op.outputs), v("taps", op.taps);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Collective>

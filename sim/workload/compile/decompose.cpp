@@ -87,7 +87,15 @@ std::string_view name_in_code(const Op& op) {
       case F::clamp: return "clamp";
       case F::mul:
       case F::scale:
+      case F::special:
+      case F::random:
+      case F::nonzero:
       case F::other: return "mul";
+      case F::index_few: return "index_select";
+      case F::index_add:
+      case F::index_add_few: return "index_add";
+      case F::scatter_add: return "scatter_add";
+      case F::triangle: return "tril";
       case F::complex_mul: return "mul";
       case F::rope: return "cos";
       case F::power: return "pow";

@@ -1,0 +1,122 @@
+// Kernels of PyTorch 2.11 that are no element-wise kernels of TensorIterator: index_select and index_add_ of
+// Indexing.cu, TriangularOps.cu, DistributionTemplates.h and Nonzero.cu (over CUB). Grids as in
+// measurements/h200/calls.
+#include "sim/kernels/memory_bound/own_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/kernels/memory_bound/radix_sort.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr std::int64_t kThreadsOfIndex = 128, kBlocksAnSm = 8;
+
+struct OwnKernel {
+  MemoryBoundKernel kernel;
+  const char* name;
+  Geometry geometry;
+  double iterations = 1.0;
+};
+
+/// Threads walk the elements in strides of the grid, which fills the SMs once.
+OwnKernel indexed(const Pointwise& op, const ChipShape& chip) {
+  using F = PointwiseFunction;
+  const bool few = op.function == F::index_few || op.function == F::index_add_few;
+  const std::int64_t slice = few ? op.cols : op.elements(), most = kBlocksAnSm * chip.sm.count;
+  const std::int64_t grid = std::min(ceil_div(slice, kThreadsOfIndex), most);
+  const auto turns = static_cast<double>(ceil_div(slice, grid * kThreadsOfIndex));
+  const MemoryBoundKernel kernel = op.function == F::index_few       ? MemoryBoundKernel::index_few
+                                   : op.function == F::index_add_few ? MemoryBoundKernel::index_add_few
+                                                                     : MemoryBoundKernel::index_add;
+  const char* const name = op.function == F::index_few       ? "indexSelectSmallIndex"
+                           : op.function == F::index_add_few ? "indexFuncSmallIndex"
+                                                             : "indexFuncLargeIndex";
+  return {kernel,
+          name,
+          {grid, 1, static_cast<int>(kThreadsOfIndex), 32},
+          few ? static_cast<double>(op.rows) * turns : turns};
+}
+
+OwnKernel own_kernel(const Pointwise& op, const ChipShape& chip) {
+  using F = PointwiseFunction;
+  if (op.function == F::triangle) {  // vectors of eight bytes, a row padded to whole ones
+    const std::int64_t each = std::max<std::int64_t>(1, 8 / bytes_of(op.output)),
+                       threads = op.rows * ceil_div(op.cols, each);
+    return {MemoryBoundKernel::triangle, "triu_tril_kernel", {ceil_div(threads, 128), 1, 128, 32}};
+  }
+  if (op.function == F::random) {
+    constexpr std::int64_t kOfRandom = 256;
+    const std::int64_t n = op.elements(), grid = std::min(ceil_div(n, kOfRandom), kBlocksAnSm * chip.sm.count);
+    return {MemoryBoundKernel::random,
+            "distribution_elementwise_grid_stride_kernel",
+            {grid, 1, static_cast<int>(kOfRandom), 40},
+            static_cast<double>(ceil_div(n, grid * kOfRandom * 4))};
+  }
+  return indexed(op, chip);
+}
+
+/// The kernels of torch.nonzero: a count, which the host reads, then places, then places by dimension.
+LoweredOp lower_nonzero(const Pointwise& op) {
+  constexpr std::int64_t kOfReduction = 4096, kOfSelection = 384 * 11, kOfPlaces = 256;
+  const std::int64_t n = op.elements(), marked = op.inputs[0] == DType::boolean ? std::max<std::int64_t>(1, n / 2) : n;
+  const auto marks = static_cast<double>(n * bytes_of(op.inputs[0]));
+  const double places = 8.0 * static_cast<double>(marked);
+  LoweredOp result;
+  auto& launches = result.launches;
+  const std::int64_t blocks = ceil_div(n, kOfReduction);
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, blocks > 1 ? "DeviceReduceKernel" : "DeviceReduceSingleTile",
+                                  2.0, blocks, 256, 32, 0));
+  launches.back().reads = {{0, marks}};
+  if (blocks > 1)
+    launches.push_back(small_kernel(MemoryBoundKernel::tiny, "DeviceReduceSingleTile", 1.2, 1, 256, 32, 0));
+  KernelLaunch count;
+  count.name = "Memcpy DtoH";
+  count.time_class = TimeClass::copy;
+  count.work = FixedWork{FixedWork::What::memcpy_device_to_host, 8.0, 1.0};
+  count.reads = {{Access::kTemporary, 8.0}};
+  launches.push_back(std::move(count));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "DeviceCompactInit", 0.0, 1, 128, 16, 0));
+  KernelLaunch select =
+      memory_bound_launch(MemoryBoundKernel::select_marked, "DeviceSelectSweep", TimeClass::elementwise, DType::int64,
+                          {ceil_div(n, kOfSelection), 1, 384, 40, 16384}, {.elements = static_cast<double>(n)});
+  select.reads = {{0, marks}};
+  select.writes = {{1, places}};
+  launches.push_back(std::move(select));
+  if (op.input_count < 2) return result;  // of one dimension
+  KernelLaunch write =
+      memory_bound_launch(MemoryBoundKernel::write_places, "write_indices", TimeClass::elementwise, DType::int64,
+                          {ceil_div(marked, kOfPlaces), 1, static_cast<int>(kOfPlaces), 32},
+                          {.elements = static_cast<double>(marked * op.input_count)});
+  write.reads = {{1, places}};
+  write.writes = {{1, places * op.input_count}};
+  launches.push_back(std::move(write));
+  return result;
+}
+
+}  // namespace
+
+bool has_own_kernel(PointwiseFunction function) {
+  using F = PointwiseFunction;
+  return function == F::index_add || function == F::index_few || function == F::index_add_few ||
+         function == F::triangle || function == F::random || function == F::nonzero;
+}
+
+LoweredOp lower_own_kernel(const Pointwise& op, const ChipShape& chip) {
+  if (op.function == PointwiseFunction::nonzero) return lower_nonzero(op);
+  const OwnKernel own = own_kernel(op, chip);
+  const auto count = static_cast<double>(op.elements()), written = count * static_cast<double>(bytes_of(op.output));
+  KernelLaunch launch = memory_bound_launch(own.kernel, own.name, TimeClass::elementwise, op.output, own.geometry,
+                                            {.elements = count, .iterations = own.iterations});
+  for (int i = 0; i < op.input_count; ++i)
+    launch.reads.push_back({i, count * static_cast<double>(bytes_of(op.inputs[i]))});
+  const bool adds = op.function == PointwiseFunction::index_add || op.function == PointwiseFunction::index_add_few;
+  if (adds) launch.reads.push_back({op.input_count, written});
+  launch.writes = {{op.input_count, written}};
+  launch.flops = adds ? count : 0.0;
+  return {{std::move(launch)}, {}, false};
+}
+
+}  // namespace ridgeline
