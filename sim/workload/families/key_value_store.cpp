@@ -37,10 +37,9 @@ Tensor KeyValueStore::joined(const Tensor& old, const Tensor& fresh) {
   if (!old.defined()) {
     eager_.recorder.op(Copy{CopyKind::permute, fresh.type, all.elements() / sizes[3], sizes[3], 1}, {&fresh}, {&all});
   } else {
-    // Rows of the joined tensor, each from two parts; the copy does not ask how long either is.
+    // As many blocks start for the short part as for the long one, which decides.
     const std::int64_t rows = sizes[0] * sizes[1];
-    eager_.recorder.op(Copy{CopyKind::concatenate, fresh.type, rows, (all.elements() / rows + 1) / 2, 2},
-                       {&old, &fresh}, {&all});
+    eager_.recorder.op(Copy{CopyKind::concatenate, fresh.type, rows, all.elements() / rows, 1}, {&old}, {&all});
   }
   return all;
 }
@@ -58,7 +57,20 @@ void KeyValueStore::reorder() {
       eager_.recorder.host(HostClass::contiguous);
       Tensor chosen = eager_.empty(kept->sizes, kept->type);
       const std::int64_t row = kept->elements() / kept->sizes[0];
-      eager_.recorder.op(Copy{CopyKind::permute, kept->type, kept->sizes[0], row, 1}, {kept}, {&chosen});
+      // index_select: every thread walks up to 16 slices, more are gathered by vectors.
+      constexpr std::int64_t kFewSlices = 16;
+      if (kept->sizes[0] <= kFewSlices) {
+        const Pointwise op{.function = PointwiseFunction::index_few,
+                           .rows = kept->sizes[0],
+                           .cols = row,
+                           .inputs = {kept->type, kept->type, kept->type},
+                           .output = kept->type};
+        eager_.recorder.op(op, {kept}, {&chosen});
+      } else {
+        const Tensor beams = eager_.empty({kept->sizes[0]}, DType::int64);
+        eager_.recorder.op(Embedding{false, kept->type, kept->sizes[0], kept->sizes[0], row}, {kept, &beams},
+                           {&chosen});
+      }
       replace(*kept, std::move(chosen));
     }
   }
