@@ -148,6 +148,12 @@ TEST(OpFields, OfImages) {
        [](ImageOp& o) { ++o.width; }, [](ImageOp& o) { ++o.window; }, [](ImageOp& o) { ++o.stride; },
        [](ImageOp& o) { ++o.out_size; }, [](ImageOp& o) { ++o.out_width; },
        [](ImageOp& o) { o.evaluation = true; }});
+  expect_fields_to_count<Resampling>(
+      {.batch = 2, .channels = 3, .inputs = 5, .outputs = 7},
+      {[](Resampling& o) { o.function = ResamplingFunction::fold; }, [](Resampling& o) { o.backward = true; },
+       [](Resampling& o) { o.channels_last = true; }, [](Resampling& o) { o.type = DType::bf16; },
+       [](Resampling& o) { ++o.batch; }, [](Resampling& o) { ++o.channels; }, [](Resampling& o) { ++o.inputs; },
+       [](Resampling& o) { ++o.outputs; }, [](Resampling& o) { ++o.taps; }});
   EXPECT_FALSE(RecordedConvolution{}.known());
   EXPECT_TRUE((RecordedConvolution{.transformed = true}.known()));
   EXPECT_TRUE((RecordedConvolution{.instructions = LibraryKernel::Instructions::simt}.known()));
