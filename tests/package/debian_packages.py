@@ -18,6 +18,12 @@ def said(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def is_hardened(program):
+    """Relocations are bound before main and read-only, stacks have canaries, copies of the C library are checked."""
+    dynamic, symbols = said("readelf", "-dW", program), said("readelf", "-W", "--dyn-syms", program)
+    return ("BIND_NOW" in dynamic or "FLAGS_1" in dynamic and "NOW" in dynamic) and "__stack_chk_fail" in symbols and "_chk@" in symbols.replace("__stack_chk_fail@", "")
+
+
 def main(build):
     if not shutil.which("dpkg-deb") or not shutil.which("dpkg-shlibdeps"):
         print("no dpkg-deb or no dpkg-shlibdeps: packages are not made")
@@ -35,6 +41,10 @@ def main(build):
                 assert name in contents, f"{package} lacks {name}"
             if package in ("ridgeline", "python3-ridgeline") and pathlib.Path(build, "web/NOTICE.txt").exists():
                 assert f"/doc/{package}/NOTICE.txt" in contents, f"{package} lacks the licences of the packages in its page"
+            if package == "ridgeline" and shutil.which("readelf"):
+                said("dpkg-deb", "-x", file, f"{folder}/laid")
+                program = next(pathlib.Path(folder, "laid").glob("**/bin/ridgeline"))
+                assert is_hardened(program), f"{program.name} is not hardened"
             assert ("mpi" in depends) == (package == "ridgeline-mpi"), f"{package} depends on {depends}"
             assert package == "ridgeline" or "ridgeline (= " in depends, f"{package} depends on {depends}"
     print(f"{len(files)} packages")
