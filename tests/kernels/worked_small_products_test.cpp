@@ -197,20 +197,20 @@ TEST(WorkedFewVectors, rows_of_b_are_added_up_for_up_to_sixteen_vectors) {
   EXPECT_FALSE(few(product_of(DType::tf32, 8, 999, 51, kNt)));
 }
 
-// Two blocks of 8 x 8 for each of ten SMs.
-TEST(WorkedFewVectors, batches_of_rows_run_where_they_fill_the_chip_twice) {
+// 264 blocks of 8 x 8: four of each product of 66.
+TEST(WorkedFewVectors, batches_of_rows_run_of_many_blocks) {
   const auto batch_of = [](DType type, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                            Layout layout = Layout::nt) { return product_of(type, m, n, k, layout, false, batch); };
-  EXPECT_TRUE(few(batch_of(kFull, 5, 9, 9, 90)));
-  EXPECT_FALSE(few(batch_of(kFull, 4, 9, 9, 90)));
-  EXPECT_FALSE(few(batch_of(kFull, 5, 8, 9, 90)));
-  EXPECT_FALSE(few(batch_of(kFull, 5, 9, 8, 90)));
-  EXPECT_FALSE(few(batch_of(kFull, 5, 9, 9, 89)));
-  EXPECT_TRUE(few(batch_of(kFull, 5, 16, 9, 90)));
-  EXPECT_FALSE(few(batch_of(kFull, 5, 17, 9, 90)));
-  EXPECT_TRUE(few(batch_of(kHalf, 5, 9, 9, 91)));
-  EXPECT_FALSE(few(batch_of(kHalf, 5, 9, 10, 92))) << "pairs";
-  EXPECT_FALSE(few(batch_of(kFull, 5, 9, 9, 90, Layout::nn)));
+  EXPECT_TRUE(few(batch_of(kFull, 66, 9, 9, 90)));
+  EXPECT_FALSE(few(batch_of(kFull, 65, 9, 9, 90)));
+  EXPECT_FALSE(few(batch_of(kFull, 66, 8, 9, 90)));
+  EXPECT_FALSE(few(batch_of(kFull, 66, 9, 8, 90)));
+  EXPECT_FALSE(few(batch_of(kFull, 66, 9, 9, 89)));
+  EXPECT_TRUE(few(batch_of(kFull, 66, 16, 9, 90)));
+  EXPECT_FALSE(few(batch_of(kFull, 66, 17, 9, 90)));
+  EXPECT_TRUE(few(batch_of(kHalf, 66, 9, 9, 91)));
+  EXPECT_FALSE(few(batch_of(kHalf, 66, 9, 10, 92))) << "pairs";
+  EXPECT_FALSE(few(batch_of(kFull, 66, 9, 9, 90, Layout::nn)));
 }
 
 TEST(WorkedFewVectors, columns_of_b_are_walked_for_up_to_twelve_vectors) {

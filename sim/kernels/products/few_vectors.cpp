@@ -12,12 +12,12 @@ namespace {
 /// down a column.
 bool dots(const Matmul& op) { return op.layout == Layout::nt; }
 
-/// Batches whose B is contiguous along k, with two blocks an SM or more: on an H200 (132 SMs) all 8 profiled batches
-/// with 384 and more ran these kernels, none of 3 with up to 132.
-bool is_batch_of_rows(const Matmul& op, const Gpu& gpu) {
-  constexpr std::int64_t kMostVectors = 16, kShortSum = 90, kFewestOfSm = 2;
+/// Batches whose B is contiguous along k, of many blocks: on an H200 all 8 profiled batches with 384 and more ran these
+/// kernels, none of 3 with up to 132. The same number is assumed of every chip.
+bool is_batch_of_rows(const Matmul& op) {
+  constexpr std::int64_t kMostVectors = 16, kShortSum = 90, kFewestBlocks = 264;
   return op.m <= kMostVectors && op.k >= kShortSum &&
-         ceil_div(op.n, 8) * ceil_div(op.m, 8) * op.batch >= kFewestOfSm * gpu.sm.count;
+         ceil_div(op.n, 8) * ceil_div(op.m, 8) * op.batch >= kFewestBlocks;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ bool is_few_vectors(const Matmul& op, const Gpu& gpu) {
   constexpr std::int64_t kFewValues = 40, kFewOutputs = 1000, kMostOfFew = 16;
   const bool few_values = op.m <= kMostOfFew && op.k <= kFewValues && op.n <= kFewOutputs && op.batch == 1;
   if (dots(op)) {
-    if (op.batch > 1) return (fp32 || single_bf16) && is_batch_of_rows(op, gpu);
+    if (op.batch > 1) return (fp32 || single_bf16) && is_batch_of_rows(op);
     // Few outputs of long sums are split in tiles instead, unless there is a bias to add.
     constexpr std::int64_t kMostVectors = 16, kShortSum = 100, kMany = 1000;
     // Long sums with a bias are split in tiles too: k of 9,536 and more (3 of 3), of 2,048 with 16 vectors.
