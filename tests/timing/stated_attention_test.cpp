@@ -77,8 +77,8 @@ class StatedAttention {
     uneven =
         w.lengths.any() || w.seq_q % w.tile_q != 0 || w.seq_k % w.tile_k != 0 || (flash && (w.padded_head || large));
     double edges = (uneven ? (w.causal ? width.uneven_causal : k.uneven) : 1.0) * (w.padded_head ? width.padded : 1.0);
-    busy = edges * P * w.tile_time;
-    waits = edges * (std::max(M, softmax) + k.exposed * std::min(M, softmax) - P) * w.tile_time;
+    busy = edges * (P + std::max(0.0, softmax - M)) * w.tile_time;
+    waits = edges * (M - P + k.exposed * std::min(M, softmax)) * w.tile_time;
     wait = width.tile_cycles * (large ? D / 192.0 : 1.0) * w.tiles_together * w.tile_time;
     math *= w.tile_time;
   }

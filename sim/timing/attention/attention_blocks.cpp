@@ -218,9 +218,9 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const double edges = !blocks.uneven() ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
   const double checked = edges * (work.padded_head ? width.padded : 1.0);
   result.overlap = constants.tile_overlap;
-  result.busy = checked * products;
-  result.waits =
-      checked * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax) - products);
+  // Exponentials are hidden as long as products and loads take longer.
+  result.busy = checked * (products + std::max(0.0, result.softmax - math));
+  result.waits = checked * (loads + constants.exposed * std::min(math, result.softmax));
   for (double* part : {&result.math, &result.softmax, &result.latency, &result.busy, &result.waits})
     *part *= work.tile_time;
   const double hertz = kernel_clock(gpu, attention_pipe(work, gpu), 0.0).value();

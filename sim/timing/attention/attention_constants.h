@@ -50,7 +50,7 @@ struct AttentionConstants {
   double leaving_cycles = 0;        ///< of a block beyond the end of its packed sequence
   double uneven = 1;                ///< factor on a tile where the sequence is no multiple of it and edges are checked
   double overlap = 4;               ///< exponent of the norm of arithmetic and memory
-  double tile_overlap = 1;   ///< the same of a tile's products and of what it waits for besides; 1: one after the other
+  double tile_overlap = 1;   ///< the same of a tile's products and its loads; 1: one after the other
   double short_block = 1;    ///< of block_cycles, for up to 64 positions: fewer rows to load and store, idle warps
   double read_share = 0.92;  ///< achieved of the DRAM's streaming bandwidth
   [[nodiscard]] const AttentionWidth& width(double head_dim) const {

@@ -54,8 +54,8 @@ struct AttentionBlocks {
   double working = 1;         ///< … and those that do not leave at once
   int resident = 1;           ///< on an SM
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
-  double busy = 0;                            ///< of the pipe that a tile needs longest, for a tile …
-  double waits = 0;                           ///< … and of the others and shared memory, as far as neither hides it
+  double busy = 0;                            ///< of a tile's products, and of exponentials that they do not hide …
+  double waits = 0;                           ///< … and of loads from shared memory, with exposed exponentials
   double overlap = 1;                         ///< exponent of the norm of both
   double block = 0;                           ///< cycles of a block besides its tiles …
   double unclocked = 0;                       ///< … of which so many pass by another clock, the DRAM's
