@@ -38,11 +38,11 @@ contiguous +192t copy 16x6 bf16 permuted (192 > 192)
 view -192
 contiguous +576 copy 48x6 bf16 permuted (192 > 576) -192
 pointwise x5 +480 bmm 6x 5x8x6 nt bf16 (360 576 > 480) +200t add 5x5 int64 (200 > 200) +200 add 5x5 int64 (200 > 200)
-    -200 +300t gather 6x25 bf16,int64->bf16 rows (480 200 > 300) +300t div 30x5 bf16 (300 > 300) +300t
+    -200 +300t gather 6x25 int64,bf16->bf16 rows (200 480 > 300) +300t div 30x5 bf16 (300 > 300) +300t
     add 30x5 bf16 (300 > 300) -300 -300
 pointwise x6 +480 bmm 6x 5x8x6 nt bf16 (360 576 > 480) +200t add 5x5 int64 (200 > 200) +200t
     add 5x5 int64 (200 > 200) -200 +200 add 5x5 int64 (200 > 200) -200 +300t
-    gather 6x25 bf16,int64->bf16 rows (480 200 > 300) +300t div 30x5 bf16 (300 > 300) -300
+    gather 6x25 int64,bf16->bf16 rows (200 480 > 300) +300t div 30x5 bf16 (300 > 300) -300
 pointwise +300t add 30x5 bf16,bf16->bf16 strided (300 300 > 300) -300 -300
 pointwise +300t add 30x5 bf16,bf16->bf16 (300 300 > 300) -300 -300
 view

@@ -34,9 +34,8 @@ addmm_backward +72t mm 3x12x4 nn bf16 (24 96 > 72) +96g mm 4x12x3 tn bf16 (24 72
 accumulate_grad; view_backward; accumulate_grad
 view_backward +648t div 27x12 bf16 strided (72 > 648) -72
 [backward embeddings]
-convolution_backward +648t copy 108x3 bf16 transposed (648 > 648) +1080t +480g
-    conv2d_backward 3x5x6x6 to 12, 2x2 bf16 (648 1080 480 > 1080 480) +24g sum 12x27 bf16 cols (648 > 24) -648 -648
-    -1080
+convolution_backward +648t copy 108x3 bf16 transposed (648 > 648) +480g
+    conv2d_backward 3x5x6x6 to 12, 2x2 bf16 (648 1080 > 480) +24g sum 12x27 bf16 cols (648 > 24) -648 -648
 accumulate_grad
 accumulate_grad -2 -2
 per_parameter_zero_grad x22 -480 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24

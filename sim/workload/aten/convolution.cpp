@@ -16,10 +16,18 @@ struct ConvolutionBackward final : Node {
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor x = input.unpack(eager), w = weight.unpack(eager);
     const Tensor gradient = contiguous(eager, in[0]);
-    out[0] = eager.empty(x.sizes, x.type);
-    out[1] = eager.empty(w.sizes, w.type);
-    eager.recorder.op(op, {&gradient, &x, &w}, {&out[0], &out[1]});
-    if (edge_count < 3) return;
+    if (needs(0)) out[0] = eager.empty(x.sizes, x.type);
+    if (needs(1)) out[1] = eager.empty(w.sizes, w.type);
+    if (needs(0) && needs(1)) {
+      eager.recorder.op(op, {&gradient, &x, &w}, {&out[0], &out[1]});
+    } else if (needs(0)) {
+      op.gradients = ConvolutionGradients::input;
+      eager.recorder.op(op, {&gradient, &w}, {&out[0]});
+    } else if (needs(1)) {
+      op.gradients = ConvolutionGradients::weight;
+      eager.recorder.op(op, {&gradient, &x}, {&out[1]});
+    }
+    if (edge_count < 3 || !needs(2)) return;
     const std::int64_t filters = w.sizes[0];
     out[2] = eager.empty({filters}, x.type);
     eager.recorder.op(Reduction{ReductionKind::sum_cols, x.type, filters, gradient.elements() / filters}, {&gradient},

@@ -55,8 +55,9 @@ struct GatheredBackward final : Node {
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor places = index.unpack(eager), whole = self.unpack(eager);
     out[0] = full(eager, sizes, in[0].type);
-    const Tensor added = eager.empty(in[0].sizes, in[0].type);
-    pointwise(eager, PointwiseFunction::gather, {&places, &in[0]}, added);
+    Tensor reached = out[0];  // an element for each index
+    reached.sizes = in[0].sizes;
+    pointwise(eager, PointwiseFunction::scatter_add, {&places, &in[0]}, reached);
   }
   void release() override {
     index.release();
@@ -123,7 +124,7 @@ Tensor gathered_last(Eager& eager, const Tensor& x, const Tensor& index, const D
     node->sizes = x.sizes;
   }
   Tensor result = eager.empty(sizes, x.type);
-  pointwise(eager, PointwiseFunction::gather, {&x, &index}, result);
+  pointwise(eager, PointwiseFunction::gather, {&index, &x}, result);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }
