@@ -7,6 +7,7 @@
 
 #include "fit/cases/call_ops.h"
 #include "sim/kernels/lowering.h"
+#include "sim/study/validation/recorded_calls.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/memory_bound/memory_bound_kernels.h"
 #include "sim/workload/op_operands.h"

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/timing/memory_bound/memory_bound_kernels.h"
-#include "sim/trace/op_trace/read_op_trace.h"
 
 namespace ridgeline::fit {
 namespace {
@@ -155,23 +154,6 @@ std::optional<Call> call_of(const json& row) {
   for (const auto& known : {of_elements, strided, indexed})
     if (const auto found = known(op, given)) return Call{*found, given.shape(op)};
   return std::nullopt;
-}
-
-std::vector<Op> recorded_ops(const json& row) {
-  std::string text = R"({"ridgeline":"op-trace","version":1,"parameters":0})"
-                     "\n"
-                     R"({"record":"step"})"
-                     "\n";
-  for (json record : row["aten"]) {
-    record["record"] = "aten";
-    text += record.dump() + '\n';
-  }
-  const trace::Recording recording = trace::parse_op_trace(text + R"({"record":"end"})"
-                                                                  "\n",
-                                                           "a measured call");
-  std::vector<Op> ops;
-  for (const ridgeline::Call& call : recording.trace.calls) ops.push_back(recording.trace.ops[call.op]);
-  return ops;
 }
 
 bool names_launch(std::string_view name, const KernelLaunch& launch) {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sim/launch/kernel_launch.h"
 #include "sim/workload/op.h"
@@ -19,9 +18,6 @@ struct Call {
 
 /// Nothing for a call whose kernels are fitted elsewhere, or that is no one operation.
 std::optional<Call> call_of(const nlohmann::json& row);
-
-/// The operations that the dispatcher's records of a row (`aten`) are taken for.
-std::vector<Op> recorded_ops(const nlohmann::json& row);
 
 /// Whether the profiler's `name` is that of the launch's kernel.
 bool names_launch(std::string_view name, const KernelLaunch& launch);

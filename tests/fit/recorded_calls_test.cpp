@@ -10,6 +10,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/kernels/lowering.h"
 #include "sim/study/validation/measured_files.h"
+#include "sim/study/validation/recorded_calls.h"
 
 namespace ridgeline::fit {
 namespace {

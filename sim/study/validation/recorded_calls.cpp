@@ -9,7 +9,7 @@ namespace ridgeline {
 
 std::vector<Op> recorded_ops(const nlohmann::json& row) {
   std::string text =
-      "{\"ridgeline\":\"op-trace\",\"version\":1}\n"
+      "{\"ridgeline\":\"op-trace\",\"version\":1,\"parameters\":0}\n"
       "{\"record\":\"step\"}\n";
   for (nlohmann::json record : row["aten"]) {
     record["record"] = "aten";
