@@ -1,5 +1,4 @@
-// Convolutions worked out by hand: every kernel whole, on chips that one kernel fits, so that there is nothing to
-// choose.
+// Convolutions worked out by hand: every kernel whole, on chips that one kernel fits, which leave nothing to choose.
 //
 // 3 images of 10 channels of 6 x 6 to 20 filters of 3 x 3 in 16 bits: 3 x 10 x 36 x 2 = 2,160 bytes of images, 4,320 of
 // results, 3,600 of filters. Loads of 16 bytes hold 8 channels: 16 and 24 are read where 10 and 20 are.
@@ -39,13 +38,34 @@ void expect_alone(const Convolution& op, std::string_view listing, const Gpu& gp
 
 TEST(WorkedConvolutions, channels_last_are_gathered_as_they_are) {
   expect_alone(convolution_of(DType::bf16, true), R"(
-fprop_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 1 x 128, 128 registers shared 40960
-  mma_sync bf16 108x24x144 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.151515152 gathers forward: taps 9 channels 16 phases 1; flops 388800 #0:2160/36864 #1:3600/9216 -> #2:4320)");
+fprop_implicit_gemm_bf16_32x32x8 contraction fp32 cores: 4 x 64, 80 registers shared 6144
+  simt bf16 108x20x90 nt by 16 bytes, tile 32x32x8 stages 2 an SM 7 distinct 0.25 gathers forward: taps 9 channels 10 phases 1; flops 388800 #0:2160/23040 #1:3600/23040 -> #2:4320)");
   expect_alone(backward(convolution_of(DType::bf16, true)), R"(
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 5184; -> t:5184
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 2160; #0:4320 -> t:5184
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 5760; -> t:5760
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1800; #2:3600 -> t:5760
 dgrad_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 1 x 128, 128 registers shared 40960
   mma_sync bf16 108x16x216 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.147849462 gathers input gradient: taps 9 channels 24 phases 1; flops 388800 #0:4320/55296 #2:3600/13824 -> #3:2160
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1080; #3:2160 -> t:3456
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 5184; -> t:5184
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 2160; #0:4320 -> t:5184
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 3456; -> t:3456
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1080; #1:2160 -> t:3456
 wgrad_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 5 x 128, 128 registers shared 40960
-  mma_sync bf16 24x144x108 tn by 16 bytes, tile 128x32x32 stages 2 distinct 0.178571429 gathers weight gradient: taps 9 channels 1 phases 1; flops 388800 #0:4320/138240 #1:2160/34560 -> #4:3600)");
+  mma_sync bf16 24x144x108 tn by 16 bytes, tile 128x32x32 stages 2 distinct 0.178571429 gathers weight gradient: taps 9 channels 1 phases 1; flops 388800 #0:4320/138240 #1:2160/34560 -> #4:3600
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1800; #4:3600 -> t:5760
+temporaries 5184 5760 3456 5184 3456 5760)");
 }
 
 TEST(WorkedConvolutions, tf32_is_rounded_before_kernels_that_do_not_round) {
@@ -121,25 +141,57 @@ TEST(WorkedConvolutions, a_stride_wider_than_the_filter_reads_a_part_of_the_imag
   Convolution op = convolution_of(DType::bf16, true);
   op.kernel = 1, op.stride = 2;
   expect_alone(op, R"(
-fprop_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 1 x 128, 128 registers shared 40960
-  mma_sync bf16 27x24x16 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.575980392 gathers forward: taps 1 channels 16 phases 1; flops 10800 #0:540/4096 #1:400/1024 -> #2:1080)");
+fprop_implicit_gemm_bf16_32x32x8 contraction fp32 cores: 1 x 64, 80 registers shared 6144
+  simt bf16 27x20x10 nt by 16 bytes, tile 32x32x8 stages 2 an SM 7 gathers forward: taps 1 channels 10 phases 1; flops 10800 #0:540/640 #1:400/640 -> #2:1080)");
   expect_alone(backward(op), R"(
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 1296; -> t:1296
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 540; #0:1080 -> t:1296
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 640; -> t:640
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 200; #2:400 -> t:640
 dgrad_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 4 x 128, 128 registers shared 40960
   mma_sync bf16 108x16x6 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.994623656 gathers input gradient: taps 1 channels 24 phases 4; flops 10800 #0:1080/6144 #2:400/1536 -> #3:2160
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1080; #3:2160 -> t:3456
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 1296; -> t:1296
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 540; #0:1080 -> t:1296
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 3456; -> t:3456
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1080; #1:2160 -> t:3456
 wgrad_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 1 x 128, 128 registers shared 40960
-  mma_sync bf16 24x16x27 tn by 16 bytes, tile 128x32x32 stages 2 distinct 0.75 gathers weight gradient: taps 1 channels 1 phases 1; flops 10800 #0:1080/6912 #1:540/1728 -> #4:400)");
+  mma_sync bf16 24x16x27 tn by 16 bytes, tile 128x32x32 stages 2 distinct 0.75 gathers weight gradient: taps 1 channels 1 phases 1; flops 10800 #0:1080/6912 #1:540/1728 -> #4:400
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 200; #4:400 -> t:640
+temporaries 1296 640 3456 1296 3456 640)");
   op.kernel = 3;
   expect_alone(op, R"(
-fprop_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 1 x 128, 128 registers shared 40960
-  mma_sync bf16 27x24x144 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.392156863 gathers forward: taps 9 channels 16 phases 1; flops 97200 #0:2160/36864 #1:3600/9216 -> #2:1080)");
+fprop_implicit_gemm_bf16_32x32x8 contraction fp32 cores: 1 x 64, 80 registers shared 6144
+  simt bf16 27x20x90 nt by 16 bytes, tile 32x32x8 stages 2 an SM 7 distinct 0.680851064 gathers forward: taps 9 channels 10 phases 1; flops 97200 #0:2160/5760 #1:3600/5760 -> #2:1080)");
 }
 
 TEST(WorkedConvolutions, transposed_ones_grow_images_by_their_stride) {
   Convolution op = convolution_of(DType::bf16, true);
   op.transposed = true, op.stride = 2, op.kernel = 2;
   expect_alone(op, R"(
-fprop_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 4 x 128, 128 registers shared 40960
-  mma_sync bf16 432x24x64 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.0644188596 gathers forward: taps 4 channels 16 phases 1; flops 691200 #0:2160/65536 #1:1600/16384 -> #2:17280)");
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 2304; -> t:2304
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 960; #0:1920 -> t:2304
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 2560; -> t:2560
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 800; #1:1600 -> t:2560
+dgrad_implicit_gemm_bf16_128x32x32 contraction bf16 mma: 4 x 128, 128 registers shared 40960
+  mma_sync bf16 108x16x24 nt by 16 bytes, tile 128x32x32 stages 2 distinct 0.591397849 gathers input gradient: taps 4 channels 24 phases 4; flops 76800 #0:1920/24576 #1:1600/6144 -> #2:2160
+nhwcAddPadding [channel_padding] copy bf16 cores: 20 x 256, 32 registers
+  elements 1080; #2:2160 -> t:3456
+temporaries 2304 2560 3456)");
 }
 
 // Single pixels are plain products: of all pixels in channels last, of each image in NCHW where rows hold whole loads.
@@ -172,15 +224,8 @@ fprop_implicit_gemm_fp32_32x32x8 contraction fp32 cores: 4 x 64, 80 registers sh
   simt fp32 108x20x90 nt by 16 bytes, tile 32x32x8 stages 2 an SM 2 distinct 0.25 gathers forward: taps 9 channels 10 phases 1; flops 388800 #0:4320/46080 #1:7200/46080 -> #2:8640)",
                chip_of_cores());
   expect_alone(convolution_of(DType::fp32, true), R"(
-nchwToNhwc copy fp32 no pipe: 2,1,3 x 256, 32 registers shared 4224
-  layout change 8640 blocks 6; #0:4320 -> t:4320
-nchwToNhwc copy fp32 no pipe: 1,1,20 x 256, 32 registers shared 4224
-  layout change 14400 blocks 20; #1:7200 -> t:7200
 fprop_implicit_gemm_fp32_32x32x8 contraction fp32 cores: 4 x 64, 80 registers shared 6144
-  simt fp32 108x20x90 nt by 16 bytes, tile 32x32x8 stages 2 an SM 2 distinct 0.25 gathers forward: taps 9 channels 10 phases 1; flops 388800 #0:4320/46080 #1:7200/46080 -> #2:8640
-nchwToNhwc copy fp32 no pipe: 2,1,3 x 256, 32 registers shared 4224
-  layout change 17280 blocks 6; #2:8640 -> t:8640
-temporaries 4320 7200 8640)",
+  simt fp32 108x20x90 nt by 16 bytes, tile 32x32x8 stages 2 an SM 2 distinct 0.25 gathers forward: taps 9 channels 10 phases 1; flops 388800 #0:4320/46080 #1:7200/46080 -> #2:8640)",
                chip_of_cores());
   Convolution few = convolution_of(DType::fp32, false);
   few.in_channels = 7;
@@ -344,12 +389,11 @@ TEST(WorkedConvolutions, volta_has_products_of_gathered_panels_in_every_directio
   simt fp32 10800x20x90 nt by 16 bytes, tile 128x64x8 stages 2 an SM 3 distinct 0.112754159 gathers forward: taps 9 channels 10 phases 1; flops 38880000 #0:432000/3916800 #1:7200/1958400 -> #2:864000
  contraction fp32 cores: 169 x 128, 122 registers shared 12288
   simt fp32 10800x20x90 nt by 16 bytes, tile 64x128x8 stages 2 an SM 3 distinct 0.112754159 gathers forward: taps 9 channels 10 phases 1; flops 38880000 #0:432000/3893760 #1:7200/7787520 -> #2:864000)");
+  op.backward = true;
   const auto count = [&](const Convolution& of, Role role) { return convolution_forms(of, role, volta).size(); };
-  // Own kernels, three of Volta and three of the CUDA cores, weights also in splits.
-  EXPECT_EQ(count(op, Role::input_gradient), 2u + 3u + 3u);
-  Convolution large = op;
-  large.kernel = 7;
-  EXPECT_EQ(count(large, Role::weight_gradient), 2u) << "addresses from tables";
+  EXPECT_EQ(count(op, Role::input_gradient), 2u + 3u + 3u) << "own kernels, three of Volta, three of the CUDA cores";
+  op.kernel = 7;
+  EXPECT_EQ(count(op, Role::weight_gradient), 2u) << "addresses from tables";
 }
 
 }  // namespace

@@ -290,14 +290,16 @@ TEST(WorkedImages, batch_normalisation_has_a_block_a_channel) {
 bn_fw_tr [batch_norm_single] normalization fp32 cores: 5 x 512, 47 registers shared 816
   elements 735 passes 0.0717773438 again 0 of rows 588; flops 5880 #0:2940 -> #1:2940)");
   expect_kernels(image_of(kNorm, DType::fp16, 3, 5, 7, true, true), R"(
-bn_bw [batch_norm_single] normalization fp16 cores: 5 x 512, 47 registers shared 816
-  elements 735 passes 0.143554688 again 0 of rows 294; flops 5880 #0:1470 #1:1470 -> #2:1470)");
+Memset elementwise fp32 no pipe: 1 x 128, 32 registers
+  memset 40; -> t:40
+batchnorm_bwtr_nhwc_semiPersist [batch_norm_persistent_backward] normalization fp16 cores: 1 x 512, 63 registers shared 61440
+  elements 735 padded 735 passes 0.358886719 again 2940 of rows 2940; flops 5880 #0:1470 #1:1470 -> #2:1470)");
   expect_kernels(image_of(kNorm, DType::fp32, 10, 5, 100), R"(
 bn_fw_tr [batch_norm_single] normalization fp32 cores: 5 x 512, 48 registers shared 144
   elements 500000 passes 97.65625 again 2000000 of rows 400000; flops 4000000 #0:2000000 -> #1:2000000)");
   expect_kernels(image_of(kNorm, DType::fp32, 10, 5, 100, true), R"(
-bn_bw [batch_norm_single] normalization fp32 cores: 5 x 512, 48 registers shared 144
-  elements 500000 passes 292.96875 again 2000000 of rows 400000; flops 4000000 #0:2000000 #1:2000000 -> #2:2000000)");
+bn_bw [batch_norm_single_backward] normalization fp32 cores: 5 x 512, 48 registers shared 144
+  elements 500000 passes 195.3125 again 4000000 of rows 800000; flops 4000000 #0:2000000 #1:2000000 -> #2:2000000)");
   expect_kernels(image_of(kNorm, DType::bf16, 3, 5, 7), R"(
 batch_norm_statistics [batch_norm_statistics] normalization bf16 cores: 5 x 512, 27 registers shared 640
   elements 735; flops 2940 #0:1470 ->
@@ -306,12 +308,8 @@ batch_norm_update [tiny] normalization fp32 cores: 1 x 128, 56 registers
 batch_norm_transform [batch_norm_transform] normalization bf16 cores: 5,3 x 64, 23 registers
   elements 735; flops 1470 #0:1470 -> #1:1470)");
   expect_kernels(image_of(kNorm, DType::bf16, 3, 100000, 20, true), R"(
-batch_norm_statistics [batch_norm_statistics] normalization bf16 cores: 100000 x 512, 27 registers shared 640
-  elements 120000000 passes 3; flops 480000000 #0:240000000 #1:240000000 ->
-batch_norm_update [tiny] normalization fp32 cores: 98 x 128, 56 registers
-  passes 3; ->
-batch_norm_transform [batch_norm_transform] normalization bf16 cores: 100000,2 x 128, 23 registers
-  elements 120000000 passes 8; flops 240000000 #0:240000000 #1:240000000 -> #2:240000000)");
+batch_norm_backward [batch_norm_backward] normalization bf16 cores: 100000 x 512, 32 registers shared 256
+  elements 120000000 passes 6 again 480000000 of rows 4800; flops 960000000 #0:240000000 #1:240000000 -> #2:240000000)");
   expect_kernels(image_of(kNorm, DType::bf16, 3, 5, 7, false, true), R"(
 batch_norm_collect_statistics_channels_last [batch_norm_moments_last] normalization bf16 cores: 2 x 32, 40 registers shared 6145
   elements 735 passes 5; flops 2940 #0:1470 ->
@@ -320,6 +318,8 @@ batch_norm_update [tiny] normalization fp32 cores: 1 x 128, 56 registers
 batch_norm_transform_input_channels_last [batch_norm_transform_last] normalization bf16 cores: 2,2 x 32, 32 registers
   elements 735 passes 3; flops 1470 #0:1470 -> #1:1470)");
   expect_kernels(image_of(kNorm, DType::bf16, 30, 65, 40, true, true), R"(
+fill [fill] elementwise int32 cores: 1 x 128, 16 registers
+  elements 3; -> t:12
 batch_norm_backward_reduce_channels_last [batch_norm_sums_last] normalization bf16 cores: 3,128 x 512, 40 registers shared 4097
   elements 3120000 passes 6; flops 12480000 #0:6240000 #1:6240000 ->
 batch_norm_backward_elemt_channels_last [batch_norm_gradient_last] normalization bf16 cores: 3,128 x 512, 32 registers
@@ -340,12 +340,12 @@ batch_norm_backward_elemt_channels_last [batch_norm_gradient_last] normalization
 TEST(WorkedImages, pooling_takes_four_pixels_and_upsampling_gives_four) {
   expect_kernels(image_of(ImageFunction::max_pool2d, DType::fp32, 3, 5, 7), R"(
 max_pool_forward [max_pool] elementwise fp32 cores: 1 x 256, 23 registers
-  elements 135; flops 405 #0:2940 -> #1:540 t:1080)");
+  elements 135 padded 540; flops 405 #0:2940 -> #1:540 t:1080)");
   expect_kernels(image_of(ImageFunction::max_pool2d, DType::bf16, 3, 5, 21, true), R"(
 fill [fill] elementwise bf16 cores: 7 x 128, 16 registers
   elements 6615; -> #2:13230
 max_pool_backward [max_pool_backward] elementwise bf16 cores: 2,3,5 x 256, 32 registers
-  elements 6615; flops 4500 #0:3000 #1:12000 -> #2:13230)");
+  elements 6615 padded 6615; flops 4500 #0:3000 #1:12000 -> #2:13230)");
   expect_kernels(image_of(ImageFunction::upsample_nearest2d, DType::fp32, 3, 5, 14), R"(
 upsample_nearest2d [upsample] elementwise fp32 cores: 2,2 x 512, 30 registers
   elements 2940 padded 3840 passes 2; #0:2940 -> #1:11760)");
