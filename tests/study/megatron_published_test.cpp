@@ -55,7 +55,7 @@ TEST(MegatronPublished, on_up_to_512_a100s_take_the_time_they_took) {
 }
 
 TEST(MegatronPublished, on_eight_b200s_take_the_time_and_memory_they_took) {
-  constexpr double kMedian = 0.061, kWorst = 0.161;              // asked for: a median of 0.10
+  constexpr double kMedian = 0.062, kWorst = 0.161;              // asked for: a median of 0.10
   constexpr double kMemoryMedian = 0.002, kMemoryWorst = 0.006;  // asked for: 0.01, 0.03
   const Errors errors = errors_of("public/megatron_b200.jsonl.gz");
   ASSERT_EQ(errors.time.size(), 16u);
