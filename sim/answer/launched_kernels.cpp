@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline {
 
 std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
@@ -9,8 +11,10 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
   const std::span<const Action> step = program.steady_step();
   const RepeatedActions repeat = program.repeat_of_steady_step();
   std::vector<LaunchedKernel> out;
-  out.reserve(static_cast<std::size_t>(std::count_if(
-      step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; })));
+  const auto launches = static_cast<std::size_t>(std::count_if(
+      step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
+  keep_budget_for(launches * sizeof(LaunchedKernel), "the list of kernels");
+  out.reserve(launches);
   for (const Action& action : step) {
     if (action.kind != Action::Kind::launch) continue;
     const auto index = static_cast<std::uint32_t>(&action - program.actions.data());

@@ -1,8 +1,13 @@
 #include "sim/hierarchy/l2_cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "sim/units/budget.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -83,6 +88,7 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
   tensor.count = static_cast<std::uint32_t>(std::ceil(bytes / tensor.granule));
   tensor.first = static_cast<std::uint32_t>(granules_.size());
   tensor.in_slice.fill(0.0);
+  count_work(tensor.count);
   granules_.resize(granules_.size() + tensor.count);
   for (std::uint32_t i = 0; i < tensor.count; ++i) {
     Granule& granule = granules_[tensor.first + i];
@@ -244,27 +250,27 @@ void L2Cache::touch(std::uint32_t index, bool writes, double copies, L2Traffic& 
   }
 }
 
-L2Traffic L2Cache::read(const Run& run, double copies) {
+L2Traffic L2Cache::touch_run(const Run& run, bool writes, double copies) {
   L2Traffic traffic;
   forget_absent_tensors();
   const Tensor& tensor = tensor_of(run.storage, run.offset + run.bytes);
   const double first = run.offset + run.begin * run.bytes, last = run.offset + run.end * run.bytes;
   const auto from = static_cast<std::uint32_t>(std::ceil(first / tensor.granule - 1e-9));
   const auto to = std::min(tensor.count, static_cast<std::uint32_t>(std::ceil(last / tensor.granule - 1e-9)));
-  for (std::uint32_t i = from; i < to; ++i) touch(tensor.first + i, false, copies, traffic);
+  count_work(to > from ? to - from : 0);
+  for (std::uint32_t i = from; i < to; ++i) touch(tensor.first + i, writes, copies, traffic);
   return traffic;
 }
 
-L2Traffic L2Cache::write(const Run& run) {
-  L2Traffic traffic;
-  forget_absent_tensors();
-  const Tensor& tensor = tensor_of(run.storage, run.offset + run.bytes);
-  const double copies = written_copies();
-  const double first = run.offset + run.begin * run.bytes, last = run.offset + run.end * run.bytes;
-  const auto from = static_cast<std::uint32_t>(std::ceil(first / tensor.granule - 1e-9));
-  const auto to = std::min(tensor.count, static_cast<std::uint32_t>(std::ceil(last / tensor.granule - 1e-9)));
-  for (std::uint32_t i = from; i < to; ++i) touch(tensor.first + i, true, copies, traffic);
-  return traffic;
+L2Traffic L2Cache::read(const Run& run, double copies) { return touch_run(run, false, copies); }
+L2Traffic L2Cache::write(const Run& run) { return touch_run(run, true, written_copies()); }
+
+void L2Cache::count_work(std::uint64_t granules) {
+  keep_budget_often("simulating the L2");
+  work_ += granules;
+  if (work_ <= kMostWork) return;
+  throw UserError(fmt::format("the kernels touch more than {} million parts of tensors: engine analytic predicts them",
+                              kMostWork / 1'000'000));
 }
 
 void L2Cache::anonymous(double bytes, bool writes, L2Traffic& traffic) {

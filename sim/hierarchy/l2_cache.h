@@ -34,6 +34,8 @@ class L2Cache {
  public:
   /// Of all tensors, before those that are not in the cache are forgotten: about 450 MB. Changes no result.
   static constexpr std::size_t kMostGranules = std::size_t{1} << 23;
+  /// Granules touched and made by one L2 before a UserError ends the simulation, which would take more than 10 s.
+  static constexpr std::uint64_t kMostWork = 150'000'000;
   explicit L2Cache(const L2Spec& l2, std::size_t most_granules = kMostGranules);
 
   /// A run of a tensor's bytes, as the shares of it where the run begins and ends. Runs that join touch each granule
@@ -118,6 +120,8 @@ class L2Cache {
   void note_size(std::uint32_t storage, double bytes);
   void forget_absent_tensors();
   void touch(std::uint32_t index, bool writes, double copies, L2Traffic& traffic);
+  L2Traffic touch_run(const Run& run, bool writes, double copies);
+  void count_work(std::uint64_t granules);
   void anonymous(double bytes, bool writes, L2Traffic& traffic);
   void insert(Slice& slice, std::uint32_t index, bool newest = true);
   void remove(Slice& slice, std::uint32_t index);
@@ -131,6 +135,7 @@ class L2Cache {
   L2Spec l2_;
   double capacity_, partitions_, clock_ = 0;
   double slice_capacity_ = 0, slice_dirty_ = 0;
+  std::uint64_t work_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
   std::vector<Granule> granules_;
   std::size_t least_forgotten_at_, forgotten_at_;  ///< how many there are when absent tensors are forgotten

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/timeline/every_run.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 
@@ -46,6 +47,7 @@ class Planner {
 
   IssuePlan eager(const RepeatedLaunches& repeat) {
     for (const Action& action : step_) {
+      keep_budget_often("the timeline");
       switch (action.kind) {
         case Action::Kind::host: start_group(action); break;
         case Action::Kind::launch: add_launch(action, gpu_.launch.gap.value()); break;
@@ -298,6 +300,7 @@ IssueOutline::IssueOutline(const StepProgram& program)
   };
   Kind part;
   for (const Action& action : program.steady_step()) {
+    keep_budget_often("the timeline");
     switch (action.kind) {
       case Action::Kind::host:
         add(part);

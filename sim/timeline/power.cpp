@@ -7,6 +7,7 @@
 
 #include "sim/timeline/issue_plan.h"
 #include "sim/timing/clock_law.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
@@ -39,6 +40,7 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
   const RepeatedLaunches repeat = repeated_launches(program);
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch || of_launch_.size() == times.size()) continue;
+    keep_budget_often("the power of kernels");
     const auto runs = static_cast<double>(repeat.times_of(of_launch_.size()));
     const std::uint8_t device = program.device ? action.stream : 0;
     if (device >= known.size()) {
@@ -53,6 +55,7 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
       const WorkEnergy energy = kernel_energy(launch, time, gpu);
       const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top_) : top_;
       if (own_limit != limit) voltage_at_limit = voltage(gpu, limit = own_limit);
+      keep_budget_to_grow(different_, "the power of kernels");
       different_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
                             own_limit, energy.core * runs, energy.board * runs, voltage_at_limit, device});
     }

@@ -51,6 +51,7 @@ std::size_t KernelTimes::place_of(std::uint64_t launch, std::uint64_t residency)
 
 void KernelTimes::grow() {
   constexpr std::size_t kFirst = 1024;  // twice those of a step
+  keep_budget_for(2 * entries_.size() * sizeof(Entry), "timing kernels");
   const std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(std::max(kFirst, 2 * entries_.size())));
   for (const Entry& entry : before)
     if (entry.time != Entry::kEmpty) entries_[place_of(entry.launch, entry.residency)] = entry;
@@ -69,6 +70,7 @@ void KernelTimes::keep(std::uint64_t launch, std::uint64_t residency, const Kern
     entries_.clear();
     times_.clear();
   }
+  keep_budget_to_grow(times_, "timing kernels");
   if (2 * times_.size() >= entries_.size()) grow();
   Entry& entry = entries_[place_of(launch, residency)];
   if (entry.time != Entry::kEmpty) return;
@@ -78,8 +80,12 @@ void KernelTimes::keep(std::uint64_t launch, std::uint64_t residency, const Kern
 
 std::vector<KernelTime> StepTimes::listed() const {
   std::vector<KernelTime> times;
+  keep_budget_for(size() * sizeof(KernelTime), "timing kernels");
   times.reserve(size());
-  for (const std::uint32_t time : of_launch) times.push_back(different[time]);
+  for (const std::uint32_t time : of_launch) {
+    keep_budget_often("timing kernels");
+    times.push_back(different[time]);
+  }
   return times;
 }
 
@@ -88,6 +94,7 @@ StepTimes time_step(const StepProgram& program, const TimingEngine& engine, cons
   StepTimes times;
   const auto add = [&](KernelTime time) {
     times.of_launch.push_back(static_cast<std::uint32_t>(times.different.size()));
+    keep_budget_to_grow(times.different, "timing kernels");
     times.different.push_back(std::move(time));
   };
   const auto collective_of = [&](const Action& action) -> const Collective* {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "sim/units/budget.h"
+
 namespace ridgeline {
 namespace {
 
@@ -20,6 +22,7 @@ struct Use {
 std::vector<Use> uses(const StepProgram& program, std::span<const KernelTime> times, const Timeline& timeline,
                       const Gpu& gpu) {
   std::vector<Use> out;
+  keep_budget_for(times.size() * sizeof(Use), "the utilization of the GPU");
   out.reserve(times.size());
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;

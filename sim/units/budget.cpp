@@ -62,8 +62,13 @@ void Budget::check(const char* what) const {
 
 std::int64_t Budget::grown() const { return limits_.memory == 0 ? 0 : held_bytes() - held_at_begin_; }
 
-void Budget::check_memory(const char* what) const {
-  const std::int64_t held = held_bytes(), more = held - held_at_begin_;
+void Budget::check_growth(const char* what, std::int64_t bytes) const {
+  if (stopped()) throw Cancelled();
+  if (limits_.memory > 0) check_memory(what, bytes);
+}
+
+void Budget::check_memory(const char* what, std::int64_t further) const {
+  const std::int64_t held = held_bytes() + further, more = held - held_at_begin_;
   const bool crowded = limits_.process > 0 && held > limits_.process && more > limits_.memory / 4;
   if (more <= limits_.memory && !crowded) return;
   next_look_ = 0;  // whoever looks next sees the same

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -55,9 +56,11 @@ class Budget {
   /// Throws Cancelled where the question is stopped and OverBudget where a limit is passed. `what`: "listing the
   /// configurations of a plan".
   void check(const char* what) const;
+  /// Throws as check() would once the process has grown by `bytes` more.
+  void check_growth(const char* what, std::int64_t bytes) const;
 
  private:
-  void check_memory(const char* what) const;
+  void check_memory(const char* what, std::int64_t further = 0) const;
 
   BudgetLimits limits_;
   std::stop_token stop_;
@@ -94,6 +97,17 @@ inline void keep_budget(const char* what) {
 /// Of rounds that take less: every 256th call of the thread looks.
 inline void keep_budget_often(const char* what) {
   if (budget_detail::current != nullptr && (++budget_detail::calls & 255u) == 0) budget_detail::current->check(what);
+}
+/// Before a list of `bytes` is made, which would pass a limit of memory before the next look.
+inline void keep_budget_for(std::size_t bytes, const char* what) {
+  constexpr std::size_t kSmall = std::size_t{16} << 20;
+  if (bytes > kSmall && budget_detail::current != nullptr)
+    budget_detail::current->check_growth(what, static_cast<std::int64_t>(bytes));
+}
+/// Before a further element of `list`, which doubles where it is full.
+template <class List>
+void keep_budget_to_grow(const List& list, const char* what) {
+  if (list.size() == list.capacity()) keep_budget_for(2 * list.size() * sizeof(typename List::value_type), what);
 }
 /// Whether the question of this thread was stopped.
 inline bool is_stopped() { return budget_detail::current != nullptr && budget_detail::current->stopped(); }

@@ -44,6 +44,18 @@ TEST(Budget, BothTheTokenAndTheFlagStop) {
   EXPECT_THROW(keep_budget("the work"), Cancelled);
 }
 
+TEST(Budget, AListIsRefusedBeforeItIsMade) {
+  const Budget budget({.memory = 100'000'000});
+  const UnderBudget under(&budget);
+  EXPECT_NO_THROW(keep_budget_for(50'000'000, "the list"));
+  EXPECT_THROW(keep_budget_for(150'000'000, "the list"), OverBudget);
+  std::vector<char> list;
+  list.reserve(70'000'000);
+  EXPECT_NO_THROW(keep_budget_to_grow(list, "the list"));
+  list.resize(list.capacity());
+  EXPECT_THROW(keep_budget_to_grow(list, "the list"), OverBudget);
+}
+
 TEST(Budget, ShortRoundsLookNowAndThen) {
   std::atomic<bool> flag{true};
   const Budget budget({}, {}, &flag);

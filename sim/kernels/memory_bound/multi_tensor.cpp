@@ -6,6 +6,8 @@
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/units/budget.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -65,6 +67,7 @@ int tensors_per_launch(const FunctionTraits& traits, const Software& software) {
 
 /// A thread loads a vector of four elements of each list at a time, where a tensor has a multiple of four.
 constexpr int kThreads = 512, kVector = 4;
+constexpr std::size_t kMostLaunches = 4'000'000;  ///< of one call
 /// A pass of single elements takes as long as this many of vectors: 1.1 to 1.5 by function on an H200.
 constexpr double kPassWithoutVectors = 1.2;
 
@@ -137,28 +140,38 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& /*chip*/, c
     fill.writes = {{Access::kTemporary, 4.0 * static_cast<double>(partials)}};
     result.launches.push_back(std::move(fill));  // the trace allocates the partial sums, a tensor of its own
   }
-  pack_launches(*op.sizes, software.foreach_chunk, tensors_per_launch(traits, software),
-                software.foreach_blocks_per_launch, [&](const Pack& pack) {
-                  KernelLaunch launch =
-                      memory_bound_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
-                                          {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
-                                          {.elements = pack.elements - pack.without_vectors,
-                                           .padded_elements = pack.without_vectors,
-                                           .iterations = pack.passes,
-                                           .tail_steps = pack.without_vectors > 0.0 ? 1.0 : 0.0});
-                  launch.flops = traits.flops * pack.elements;
-                  const auto of_list = [&](int list) {
-                    return Access{.operand = Access::kUntracked,
-                                  .bytes = pack.elements * element,
-                                  .list = list,
-                                  .from = pack.from,
-                                  .to = pack.to};
-                  };
-                  for (int i = 0; i < traits.reads; ++i) launch.reads.push_back(of_list(i));
-                  for (int i = 0; i < traits.writes; ++i) launch.writes.push_back(of_list(written_list(traits, i)));
-                  if (norm) launch.writes.push_back({Access::kTemporary, 4.0 * pack.blocks});
-                  result.launches.push_back(std::move(launch));
-                });
+  const auto each_pack = [&](auto emit) {
+    pack_launches(*op.sizes, software.foreach_chunk, tensors_per_launch(traits, software),
+                  software.foreach_blocks_per_launch, emit);
+  };
+  std::size_t packs = result.launches.size();
+  each_pack([&](const Pack&) {
+    if (++packs > kMostLaunches)
+      throw UserError(
+          "the lists of an optimizer would be worked on by more than 4,000,000 kernels: fewer parameters need fewer");
+  });
+  result.launches.reserve(packs);  // a list that doubles would hold itself twice
+  each_pack([&](const Pack& pack) {
+    keep_budget_often("choosing kernels");
+    KernelLaunch launch = memory_bound_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
+                                              {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
+                                              {.elements = pack.elements - pack.without_vectors,
+                                               .padded_elements = pack.without_vectors,
+                                               .iterations = pack.passes,
+                                               .tail_steps = pack.without_vectors > 0.0 ? 1.0 : 0.0});
+    launch.flops = traits.flops * pack.elements;
+    const auto of_list = [&](int list) {
+      return Access{.operand = Access::kUntracked,
+                    .bytes = pack.elements * element,
+                    .list = list,
+                    .from = pack.from,
+                    .to = pack.to};
+    };
+    for (int i = 0; i < traits.reads; ++i) launch.reads.push_back(of_list(i));
+    for (int i = 0; i < traits.writes; ++i) launch.writes.push_back(of_list(written_list(traits, i)));
+    if (norm) launch.writes.push_back({Access::kTemporary, 4.0 * pack.blocks});
+    result.launches.push_back(std::move(launch));
+  });
   if (norm) {
     constexpr std::int64_t kTensorsPerCleanup = 400;
     for (std::int64_t first = 0; first < tensors; first += kTensorsPerCleanup) {
