@@ -8,7 +8,7 @@
 // Quantities are in base units (ridgeline/quantity.h): seconds, bytes, FLOPs, watts. A mistake in a question or in a
 // file it names is thrown as Mistake, whose what() is one line for a person; anything else that escapes is a fault of
 // the library. All of it may be used from several threads at once. A call that makes the process grow by more than
-// twice RIDGELINE_MEMORY_BUDGET ("4 GiB"; 1.4 GB where it is not set) throws Mistake too.
+// twice RIDGELINE_MEMORY_BUDGET ("4 GiB"; 1.3 GB where it is not set) throws Mistake too.
 #pragma once
 
 #include <cstdint>

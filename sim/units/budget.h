@@ -39,7 +39,7 @@ struct BudgetLimits {
 /// Bytes that RIDGELINE_MEMORY_BUDGET allows ("4 GiB"); where it is not set kMemoryBudget, and kMemoryOfAThread for
 /// each core above eight. Throws UserError for a value that is no number of bytes.
 std::int64_t memory_budget();
-inline constexpr std::int64_t kMemoryBudget = 1'400'000'000, kMemoryOfAThread = 100'000'000;
+inline constexpr std::int64_t kMemoryBudget = 1'300'000'000, kMemoryOfAThread = 100'000'000;
 /// Steps of the largest shipped models take so many times as much where their kernels are simulated.
 inline constexpr std::int64_t kMoreToSimulate = 2;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/hierarchy/line_cache.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -184,6 +185,16 @@ TEST(L2Cache, forgets_what_is_not_there_without_a_difference) {
       ASSERT_TRUE(remembers.state(names) == forgets.state(same)) << i;
     }
   }
+}
+
+TEST(L2Cache, ends_before_it_takes_minutes) {
+  L2Cache l2(plain());
+  const L2Cache::Run run = whole(1, 60e9);
+  const auto sweep = [&] {
+    for (std::uint64_t touched = 0; touched <= 2 * L2Cache::kMostWork; touched += L2Cache::parts_of(run.bytes))
+      l2.read(run, 1.0);
+  };
+  EXPECT_THROW(sweep(), UserError);
 }
 
 TEST(L2Cache, takes_tensors_larger_than_any_device) {

@@ -4,6 +4,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/families.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -39,6 +40,12 @@ TEST(MultiTensor, a_tensor_cut_by_a_full_launch_opens_the_next_one) {
   EXPECT_EQ(lowered.launches[1].grid[0], 110);
   sizes.push_back(8);
   EXPECT_EQ(foreach_op(MultiTensorFunction::mul, sizes).launches.size(), 3u);
+}
+
+TEST(MultiTensor, more_launches_than_a_prediction_holds_are_refused_before_they_are_listed) {
+  const std::int64_t too_many = 320 * kChunk * 5'000'000;
+  EXPECT_THROW(foreach_op(MultiTensorFunction::mul, {too_many}), UserError);
+  EXPECT_THROW(foreach_op(MultiTensorFunction::norm, std::vector<std::int64_t>(30, too_many)), UserError);
 }
 
 TEST(MultiTensor, empty_tensors_take_no_place) {
