@@ -106,7 +106,10 @@ void remove_unfinished(const fs::path& target) {
     const Descriptor file(::open(entry.path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat state {};
     if (file.number() < 0 || ::fstat(file.number(), &state) != 0 || !S_ISREG(state.st_mode)) continue;
-    if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
+    if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) continue;
+    // Its writer may have renamed it since, and begun another file of that name.
+    struct stat named {};
+    if (::stat(entry.path().c_str(), &named) == 0 && named.st_ino == state.st_ino) ::unlink(entry.path().c_str());
   }
 }
 
@@ -143,6 +146,7 @@ void write_beside(const std::string& path, const fs::path& target, const std::st
       error = errno == EPERM ? 0 : errno;
     if (error == 0 && ::fchmod(file.number(), before->st_mode & 07777) != 0) error = errno;
   }
+  const Descriptor lock(::dup(file.number()));  // holds the lock until the file has its name
   if (const int closed = file.close(); error == 0) error = closed;
   if (error == 0 && ::rename(name.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return;

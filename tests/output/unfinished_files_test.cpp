@@ -13,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "sim/output/output_error.h"
 #include "sim/output/write_file.h"
@@ -84,6 +86,30 @@ TEST_F(UnfinishedFiles, NamesThatAreTakenBesideItArePassedOver) {
 }
 
 // A killed process leaves its unfinished file behind, without the lock; other files of like names are not touched.
+// A writer that gave its lock up before it renamed its file lost it to another one, which took it for one that was
+// left.
+TEST_F(UnfinishedFiles, WritersAtOneTimeTakeNothingFromEachOther) {
+  std::vector<pid_t> writers;
+  for (int writer = 0; writer < 8; ++writer) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      try {
+        for (int i = 0; i < 200; ++i) write_file(path(std::to_string(i % 3)), "text");
+      } catch (const std::exception&) {
+        ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    writers.push_back(child);
+  }
+  for (const pid_t child : writers) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(names().size(), 3u);
+}
+
 TEST_F(UnfinishedFiles, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   const pid_t child = ::fork();
   if (child == 0) {
