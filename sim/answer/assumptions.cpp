@@ -47,8 +47,11 @@ std::vector<Alternative> alternatives(const Scenario& s) {
     out.push_back({"TF32 off for fp32 matmuls, as PyTorch has it", fmt::format("--set {}.tf32=true", section),
                    [](Scenario& c) { c.training.tf32 = true; }});
   if (s.training.parallel.megatron()) return out;  // code of its own
+  // Scores that no memory holds are not tried: their point-wise kernels are launched by the million.
+  const double scores = 2.0 * static_cast<double>(s.training.micro_batch) * static_cast<double>(s.model.heads) *
+                        std::pow(static_cast<double>(s.training.sequence_length), 2.0);
   if (!says(asked, section, "attention") && s.training.attention == AttentionRequest::sdpa &&
-      s.training.packed_lengths.empty() && s.training.parallel.context == 1)
+      scores < s.gpu.dram.capacity.value() && s.training.packed_lengths.empty() && s.training.parallel.context == 1)
     out.push_back({"attention by scaled_dot_product_attention", fmt::format("--set {}.attention=eager", section),
                    [](Scenario& c) { c.training.attention = AttentionRequest::eager; }});
   if (s.model.family == ModelFamily::llama && !says(asked, "model", "code") && !s.model.plain && !s.training.inference)

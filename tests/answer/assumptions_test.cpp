@@ -46,6 +46,15 @@ TEST(Assumptions, what_the_scenario_says_is_not_assumed) {
   EXPECT_THAT(lines(scenario("", "software: pytorch-2.11\n")), Not(Contains(HasSubstr("software"))));
 }
 
+// Eager attention over 10,000,000 tokens launches point-wise kernels by the million, for scores of 1.6 PB.
+TEST(Assumptions, scores_that_no_memory_holds_are_not_tried) {
+  Scenario long_one = scenario("");
+  EXPECT_THAT(lines(long_one), Contains(HasSubstr("attention=eager")));
+  long_one.training.micro_batch = 1;
+  long_one.training.sequence_length = 10'000'000;
+  EXPECT_THAT(lines(long_one), Not(Contains(HasSubstr("attention=eager"))));
+}
+
 // The line's percentage is that of two predictions.
 TEST(Assumptions, a_line_holds_what_the_flag_gives) {
   Session session;
