@@ -10,6 +10,7 @@
 #include "sim/scenario/read_experts.h"
 #include "sim/scenario/read_megatron.h"
 #include "sim/scenario/read_zero.h"
+#include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/families/stack_split.h"
 
 namespace ridgeline {
@@ -179,21 +180,14 @@ void check_context(const ModelDescription& model, const TrainingDescription& tra
   if (ranks == 1) return;
   const Value key = section["context"];
   const std::string name = model.name.empty() ? "the model" : model.name;
-  if (model.family == ModelFamily::composed) key.fail("networks of family composed are not modelled: expected 1");
-  if (model.sequence_first)
-    key.fail(
-        "attention of a bert that has its sequences first is written out, and context_parallel takes fused "
-        "attention: expected 1");
-  const bool causal = model.family != ModelFamily::bert;
-  if (!causal && model.head != ModelHead::masked_lm)
-    key.fail("the loss of a bert reads all of a sequence, but with head: masked-lm");
+  if (const std::string why = families::why_not_shared(model, training); !why.empty()) key.fail(why);
   if (training.attention == AttentionRequest::eager || training.attention == AttentionRequest::math)
     key.fail(
         fmt::format("PyTorch's context_parallel takes fused attention: expected training.attention: sdpa, flash, "
                     "cudnn or efficient, not {}",
                     training.attention == AttentionRequest::eager ? "eager" : "math"));
   // Under a causal mask each rank has a slice of the head and one of the tail.
-  const std::int64_t slices = causal ? 2 * ranks : ranks;
+  const std::int64_t slices = families::sees_backwards(model) ? 2 * ranks : ranks;
   if (training.sequence_length % slices != 0)
     key.fail(fmt::format("training.sequence_length: {} tokens of {} are cut into {} slices; expected a multiple of {}",
                          training.sequence_length, name, slices, slices));

@@ -177,6 +177,17 @@ CompositionHandle without_dropout(const CompositionHandle& composition) {
   return CompositionHandle(std::move(evaluated));
 }
 
+std::int64_t Composition::kind_of_block(std::int64_t block) const {
+  const bool encodes = encoder && block < encoder->layers;
+  const Stack& s = encodes ? *encoder : stack;
+  const std::int64_t layer = encodes || !encoder ? block : block - encoder->layers;
+  std::int64_t kind = s.stage_of(layer);
+  for (const bool differs :
+       {encodes, s.windowed(layer), s.turns(layer), s.has_experts(layer), s.window_side > 0 && layer % 2 == 1})
+    kind = 2 * kind + (differs ? 1 : 0);
+  return kind;
+}
+
 ModelDescription read_composition(const Value& value, std::string fallback_name) {
   std::vector<std::string> known;
   for (const CompositionKey& key : composition_keys()) known.emplace_back(key.name);

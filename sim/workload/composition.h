@@ -275,6 +275,23 @@ struct Stack {
   [[nodiscard]] bool turns(std::int64_t layer) const {
     return rotary_kinds.empty() || rotary_kinds[static_cast<std::size_t>(layer) % rotary_kinds.size()] == "turned";
   }
+  /// Stage of windows that a layer belongs to; 0 without stages.
+  [[nodiscard]] std::int64_t stage_of(std::int64_t layer) const {
+    std::int64_t stage = 0;
+    for (const std::int64_t layers_of_stage : stage_layers) {
+      if (layer < layers_of_stage) break;
+      layer -= layers_of_stage;
+      ++stage;
+    }
+    return stage;
+  }
+  /// Tokens of a sequence that enter a layer, of `length` tokens of text.
+  [[nodiscard]] std::int64_t tokens_before(std::int64_t layer, std::int64_t length) const {
+    if (input == InputKind::audio) return max_positions;
+    if (input == InputKind::tokens) return length;
+    const std::int64_t side = (image_size / patch) >> stage_of(layer);
+    return side * side + (class_token ? 1 : 0) + extra_tokens;
+  }
   /// Elements of the matrices of all experts of the stack.
   [[nodiscard]] std::int64_t weights_of_experts() const {
     std::int64_t with = 0;
@@ -291,6 +308,8 @@ struct Stack {
 struct Composition {
   Stack stack;
   std::optional<Stack> encoder;
+  /// Equal for blocks that run the same operations; an encoder's blocks come before the others.
+  [[nodiscard]] std::int64_t kind_of_block(std::int64_t block) const;
   bool operator==(const Composition&) const = default;
 };
 

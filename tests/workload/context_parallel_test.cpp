@@ -2,14 +2,20 @@
 // holds.
 #include "sim/workload/parallel/context_parallel.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
+#include "sim/config/parse_yaml.h"
+#include "sim/config/value.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/families/shared_sequences.h"
+#include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/last_step.h"
+#include "tests/support/odd_networks.h"
 #include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
@@ -224,6 +230,50 @@ TEST(ContextParallel, refuses_statistics_that_cannot_be_merged) {
   EXPECT_NO_THROW((void)shared_run(ModelFamily::gpt2, t, AttentionChoice::flash));
   EXPECT_NO_THROW((void)shared_run(ModelFamily::gpt2, shared_training(2), AttentionChoice::efficient));
   EXPECT_NO_THROW((void)shared_run(ModelFamily::gpt2, shared_training(2), AttentionChoice::cudnn));
+}
+
+// What ranks exchange and attend to is of sizes and masks, whoever wrote the network.
+TEST(ContextParallel, IsTheSameForNetworksOfEqualSizes) {
+  const config::Node tree = config::parse_yaml(
+      "{family: composed, layers: 2, heads: 8, hidden: 64, feed_forward: 256, vocabulary: 1000, key_value_heads: 4, "
+      "positions: rotary, norm: rms, feed_forward_kind: gated, activation: silu, qkv_bias: false, output_bias: false, "
+      "feed_forward_bias: false}",
+      "model.yaml");
+  const ModelDescription composed = load_model(config::Value(tree));
+  for (const std::int64_t ranks : {2, 4}) {
+    const TrainingDescription t = shared_training(ranks);
+    const auto counted = [](const OpTrace& trace) {
+      std::map<std::size_t, int> counts;
+      for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+        if (trace.records[i].kind != Record::Kind::op) continue;
+        const Op& op = trace.ops[trace.calls[trace.records[i].index].op];
+        const auto* sent = std::get_if<Collective>(&op);
+        if (std::holds_alternative<Attention>(op) || (sent != nullptr && sent->group == GroupKind::context))
+          ++counts[hash_of(op)];
+      }
+      return counts;
+    };
+    EXPECT_EQ(counted(training_run(composed, t, AttentionChoice::flash, 2)),
+              counted(shared_run(ModelFamily::llama, t)));
+  }
+}
+
+// Sentences of torch/distributed/tensor/experimental/_context_parallel/_attention.py.
+TEST(ContextParallel, RefusesWhatPyTorchRefuses) {
+  TrainingDescription t = shared_training(2);
+  t.sequence_length = 8;
+  const auto why = [&](const std::string& keys) {
+    return families::why_not_shared(testing_support::odd_composition(keys), t);
+  };
+  EXPECT_EQ(why("positions: rotary"), "");
+  EXPECT_EQ(why("positions: rotary, window: 4"), "");
+  for (const char* keys :
+       {"positions: rotary, window: 3", "positions: alibi", "positions: relative", "always_masked: true"})
+    EXPECT_THAT(why(keys), ::testing::HasSubstr("attn_bias is not supported yet")) << keys;
+  EXPECT_THAT(why("key_value_heads: 1, grouping: broadcast"), ::testing::HasSubstr("CP only supports flash attention"));
+  EXPECT_THAT(why("attention_code: written-out"), ::testing::HasSubstr("takes fused attention"));
+  EXPECT_THAT(why("cross_attention: true, encoder: {layers: 1}"), ::testing::HasSubstr("Load balancing requires"));
+  EXPECT_THAT(why("causal: false, head: sequence-classification"), ::testing::HasSubstr("scores every token"));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST(WorkloadRules, APipelineCutsBlocksEvenly) {
 TEST(WorkloadRules, WhatIsNotCutSaysWhy) {
   const ModelDescription gpt2 = odd_network(ModelFamily::gpt2), bert = odd_network(ModelFamily::bert);
   ModelDescription llama = odd_network(ModelFamily::llama);
-  const std::string torch = "a pipeline cuts networks of family gpt2, and of family llama with code: plain",
+  const std::string torch = "a pipeline cuts networks of family gpt2 and composed, and of family llama with code: plain",
                     megatron = "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
   EXPECT_EQ(families::why_not_cut(gpt2, Framework::torch), "");
   EXPECT_EQ(families::why_not_cut(bert, Framework::torch), torch);

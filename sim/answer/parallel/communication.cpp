@@ -10,6 +10,7 @@
 #include "sim/network/communicator_memory.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/workload/composition.h"
+#include "sim/workload/families/stage_part.h"
 
 namespace ridgeline {
 namespace {
@@ -77,7 +78,7 @@ Placement placement_of(const Scenario& scenario, const Collective& collective) {
 std::int64_t bytes_between_stages(const Scenario& scenario) {
   const TrainingDescription& t = scenario.training;
   const std::int64_t parts = t.parallel.megatron() ? t.parallel.tensor : 1;  // each tensor rank sends a part
-  return t.micro_batch * t.tokens_of_rank() / parts * scenario.model.hidden * bytes_of(t.stage_type());
+  return t.micro_batch * families::most_between_stages(scenario.model, t) / parts * bytes_of(t.stage_type());
 }
 
 CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes) {

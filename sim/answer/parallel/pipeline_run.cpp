@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::int32_t kMostClasses = 8;
 
-/// What ranks of one class have in common: blocks of each part, what is before and behind them, and the order in which
-/// they run them.
+/// What ranks of one class have in common: kinds of blocks of each part, what is before and behind them, and the order
+/// in which they run them.
 struct ClassKey {
-  std::vector<std::tuple<std::int64_t, bool, bool>> parts;
+  std::vector<std::tuple<std::vector<std::int64_t>, bool, bool>> parts;
   std::vector<std::pair<parallel::StageAction::Kind, std::int32_t>> order;
   bool operator==(const ClassKey&) const = default;
 };
@@ -59,7 +59,7 @@ void PipelineRun::make_classes() {
     parallel.pipeline_rank = rank;
     ClassKey key;
     for (const families::StagePart& part : families::parts_of(scenario.model, parallel))
-      key.parts.emplace_back(part.last - part.first, part.embedding, part.head);
+      key.parts.emplace_back(families::kinds_of_blocks(scenario.model, part), part.embedding, part.head);
     if (shape_.ranks <= kMostClasses)
       for (const parallel::StageAction& action : own)
         if (action.computes()) key.order.emplace_back(action.kind, action.stage / shape_.ranks);

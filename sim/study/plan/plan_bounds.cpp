@@ -1,6 +1,7 @@
 #include "sim/study/plan/plan_bounds.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/peak.h"
@@ -181,12 +182,18 @@ Seconds least_of_ranks(const Scenario& s, const MicroStep& micro_step) {
   if (!p.pipelined() || micro_step.block <= Seconds{}) return longest;
   const double drain = parallel::splits_backward(p.schedule) ? kForwardShare : 1.0;
   const auto blocks = static_cast<double>(s.model.layers / (p.pipeline * p.virtual_stages));  // of a stage, at least
+  std::vector<std::int64_t> kinds = families::kinds_of_blocks(s.model, {0, s.model.layers});
+  const bool several_kinds = std::adjacent_find(kinds.begin(), kinds.end(), std::not_equal_to<>()) != kinds.end();
   for (p.pipeline_rank = 0; p.pipeline_rank < p.pipeline; ++p.pipeline_rank) {
     Seconds own;
+    // Blocks of several kinds: the ranks have as much of the average block on average, and no more is known of one.
+    if (several_kinds) own = micro_step.block * (blocks * static_cast<double>(p.virtual_stages));
     for (const families::StagePart& part : families::parts_of(s.model, p))
-      own += micro_step.block * static_cast<double>(part.last - part.first) +
-             (part.embedding ? micro_step.embedding : Seconds{}) + (part.head ? micro_step.head : Seconds{});
-    const Seconds way = micro_step.block * (blocks * drain * static_cast<double>(p.pipeline_rank));
+      if (!several_kinds)
+        own += micro_step.block * static_cast<double>(part.last - part.first) +
+               (part.embedding ? micro_step.embedding : Seconds{}) + (part.head ? micro_step.head : Seconds{});
+    const Seconds way =
+        several_kinds ? Seconds{} : micro_step.block * (blocks * drain * static_cast<double>(p.pipeline_rank));
     longest = std::max(longest, own * static_cast<double>(s.training.gradient_accumulation) + way);
   }
   return longest;

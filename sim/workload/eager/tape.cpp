@@ -107,22 +107,66 @@ Tape::Weights Tape::run_inputs(Eager& eager, const Tensor& root, Tensor gradient
   return later;
 }
 
+namespace {
+
+using Splits = std::vector<Tape::Weights::Split*>;
+
+/// Splits whose weights are reached from several of them are one group, as get_param_groups joins them; groups and
+/// their members in the order of the modules, from the input on.
+std::vector<Splits> groups_of(std::vector<Tape::Weights::Split>& splits) {
+  std::unordered_map<const Node*, std::size_t> owner;
+  std::vector<Splits> groups;
+  for (auto split = splits.rbegin(); split != splits.rend(); ++split) {
+    std::size_t group = groups.size();
+    groups.push_back({&*split});
+    std::vector<const Node*> pending, seen;
+    for (std::size_t i = 0; i < split->node->edge_count; ++i)
+      if (!split->to_input[i] && split->node->edges[i].node != nullptr) pending.push_back(split->node->edges[i].node);
+    while (!pending.empty()) {
+      const Node* node = pending.back();
+      pending.pop_back();
+      const auto known = owner.try_emplace(node, group);
+      if (known.second) {
+        for (std::size_t i = 0; i < node->edge_count; ++i)
+          if (node->edges[i].node != nullptr) pending.push_back(node->edges[i].node);
+      } else if (const std::size_t other = known.first->second; other != group) {
+        const auto [first, second] = std::minmax(other, group);
+        groups[first].insert(groups[first].end(), groups[second].begin(), groups[second].end());
+        groups[second].clear();
+        for (auto& [shared, number] : owner)
+          if (number == second) number = first;
+        group = first;
+      }
+    }
+  }
+  std::erase_if(groups, [](const Splits& group) { return group.empty(); });
+  return groups;
+}
+
+}  // namespace
+
 void Tape::run_weights(Eager& eager, Weights& weights) {
-  // Weights in the order of the modules: from the input on.
-  for (auto split = weights.splits.rbegin(); split != weights.splits.rend(); ++split) {
-    Node& node = *split->node;
+  for (const Splits& group : groups_of(weights.splits)) {
     eager.recorder.host(HostClass::backward_call);
-    std::array<Node*, kMostEdges> aside{};
-    for (std::size_t i = 0; i < node.edge_count; ++i)
-      if (split->to_input[i]) aside[i] = std::exchange(node.edges[i].node, nullptr);
+    std::vector<Edge> aside;
+    std::vector<Node*> ready;
+    for (Weights::Split* split : group)
+      for (std::size_t i = 0; i < split->node->edge_count; ++i)
+        if (split->to_input[i])
+          aside.push_back({std::exchange(split->node->edges[i].node, nullptr), split->node->edges[i].input});
     ++run_;
-    count_dependencies(node);
-    node.buffer_ = buffer();
-    *node.buffer_ = std::move(split->incoming);
-    std::vector<Node*> ready{&node};
+    for (Weights::Split* split : group) {
+      count_dependencies(*split->node);
+      split->node->buffer_ = buffer();
+      *split->node->buffer_ = std::move(split->incoming);
+      ready.push_back(split->node);
+      std::push_heap(ready.begin(), ready.end(), runs_later);
+    }
     work_off(eager, ready, nullptr);
-    for (std::size_t i = 0; i < node.edge_count; ++i)
-      if (aside[i] != nullptr) node.edges[i].node = aside[i];
+    auto next = aside.begin();
+    for (Weights::Split* split : group)
+      for (std::size_t i = 0; i < split->node->edge_count; ++i)
+        if (split->to_input[i]) split->node->edges[i].node = (next++)->node;
   }
   for (Node* node : weights.others) node->release();
   weights = Weights{};
@@ -130,8 +174,8 @@ void Tape::run_weights(Eager& eager, Weights& weights) {
 
 void Tape::count_dependencies(Node& root) {
   std::vector<Node*> pending{&root};
+  if (root.run_ != run_) root.dependencies_ = 0;
   root.run_ = run_;
-  root.dependencies_ = 0;
   while (!pending.empty()) {
     Node& node = *pending.back();
     pending.pop_back();

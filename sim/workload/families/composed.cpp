@@ -36,28 +36,37 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
     site_.ranks_of_experts = &*ranks_of_experts_;
     site_.parameter_of_experts = [this](const Dims& sizes) { return parameter_of_experts(sizes); };
   }
+  if (context_) site_.context = &*context_;
+  for (const StagePart& part : parts_) make_part(part);
+}
+
+void Composed::make_part(const StagePart& part) {
   const Stack& s = composition_.stack;
-  std::int16_t blocks = 0;
+  std::int64_t blocks = 0;
   if (composition_.encoder) {
-    const ModuleScope module(eager.recorder, "encoder");
-    encoder_.emplace(*composition_.encoder, site_, blocks);
-    blocks = static_cast<std::int16_t>(composition_.encoder->layers);
+    const ModuleScope module(eager_.recorder, "encoder");
+    blocks = composition_.encoder->layers;
+    encoder_.emplace(*composition_.encoder, site_, 0, StagePart{0, blocks});
   }
   // Encoder and decoder of one text share the table of tokens.
   const bool shared =
       encoder_ && composition_.encoder->input == InputKind::tokens && s.input == InputKind::tokens && s.cross_attention;
   {
     std::optional<ModuleScope> module;
-    if (encoder_) module.emplace(eager.recorder, "decoder");
-    stack_.emplace(s, site_, blocks, shared ? &encoder_->tokens() : nullptr);
+    if (encoder_) module.emplace(eager_.recorder, "decoder");
+    const StagePart own{part.first, part.last - blocks, part.embedding, part.head};
+    stacks_.emplace_back(s, site_, static_cast<std::int16_t>(blocks), own, shared ? &encoder_->tokens() : nullptr);
   }
-  const ModuleScope head(eager.recorder, "head");
-  make_head();
+  if (part.head) {
+    const ModuleScope head(eager_.recorder, "head");
+    make_head(part);
+  }
+  part_ends.push_back(parameters.size());
 }
 
-void Composed::make_head() {
+void Composed::make_head(const StagePart& part) {
   const Stack& s = composition_.stack;
-  StackNetwork& at = *stack_;
+  StackNetwork& at = stacks_.back();
   const std::int64_t width = s.table_width();
   switch (s.head) {
     case HeadKind::none: return;
@@ -67,7 +76,7 @@ void Composed::make_head() {
         transform_ = at.linear_layer(width, s.hidden, s.head_transform_bias);
         transform_norm_ = at.norm_layer(width);
       }
-      head_ = s.tie_embeddings ? at.tokens() : at.linear_layer(s.vocabulary, width, false);
+      head_ = s.tie_embeddings && part.embedding ? at.tokens() : at.linear_layer(s.vocabulary, width, false);
       if (s.head_bias) head_.bias = at.parameter({s.vocabulary});
       if (s.logit_offset) logit_offset_ = buffer({1, s.vocabulary}, type());
       return;
@@ -94,7 +103,9 @@ void Composed::make_head() {
 }
 
 std::int64_t Composed::frozen() const {
-  return Family::frozen() + stack_->frozen() + (encoder_ ? encoder_->frozen() : 0);
+  std::int64_t frozen = Family::frozen() + (encoder_ ? encoder_->frozen() : 0);
+  for (const StackNetwork& stack : stacks_) frozen += stack.frozen();
+  return frozen;
 }
 
 Tensor Composed::loss(const Batch& batch) {
@@ -105,21 +116,71 @@ Tensor Composed::loss(const Batch& batch) {
     encoded = encoder_->run(batch.features);
   }
   x = run_stack(batch.tokens, s.cross_attention ? encoded : Tensor{});
-  stack_->run_unread_top(x);
+  stacks_.front().run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
+  if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
+  if (s.head == HeadKind::language_model && site_.training.loss_code == LossCode::chunked)
+    return chunked_loss(eager_, x, head_, batch.targets[0]);
+  // What is next predicted gives the hidden states up, other heads keep them in a variable.
+  const Output output = output_of(s.head == HeadKind::language_model ? std::move(x) : x);
+  return loss_of(output.scores, batch.targets);
+}
+
+Composed::Output Composed::output_of(Tensor x) {
+  const Stack& s = composition_.stack;
   switch (s.head) {
-    case HeadKind::masked_lm: return masked_loss(x, batch.targets[0]);
-    case HeadKind::language_model: return next_token_loss(std::move(x), batch.targets[0]);
+    case HeadKind::masked_lm:
+    case HeadKind::language_model: return {logits_of(x), {}};
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
-    case HeadKind::image_classification: return class_loss(x, batch.targets[0]);
-    case HeadKind::question_answering: return span_loss(x, batch);
-    case HeadKind::contrastive: return contrastive_loss(x, encoded);
+    case HeadKind::image_classification: return class_scores(x);
+    case HeadKind::question_answering: return {linear(eager_, x, head_), {}};
+    case HeadKind::contrastive:
+    case HeadKind::none: break;
+  }
+  return {std::move(x), {}};
+}
+
+Tensor Composed::loss_of(const Tensor& scores, const std::vector<Tensor>& targets) {
+  const Stack& s = composition_.stack;
+  switch (s.head) {
+    case HeadKind::masked_lm: {
+      const Tensor wide = s.masked_loss_fp32 ? aten::to(eager_, scores, DType::fp32) : scores;
+      return row_losses(wide, targets[0]);
+    }
+    case HeadKind::language_model: return next_token_loss(scores, targets[0]);
+    case HeadKind::sequence_classification:
+    case HeadKind::token_classification:
+    case HeadKind::image_classification: return row_losses(scores, targets[0]);
+    case HeadKind::question_answering: return span_loss(scores, targets);
+    case HeadKind::contrastive:
     case HeadKind::none: break;
   }
   eager_.recorder.host(HostClass::pointwise);
-  return aten::mean_all(eager_, x);
+  return aten::mean_all(eager_, scores);
 }
+
+Tensor Composed::run_part(std::size_t part, Tensor input) {
+  Tensor x = stacks_[part].run(input);
+  input = Tensor{};
+  if (!parts_[part].head) return x;
+  stacks_[part].run_unread_top(x);
+  const ModuleScope head(eager_.recorder, "head");
+  return output_of(std::move(x)).scores;
+}
+
+Tensor Composed::part_loss(const Tensor& output, const std::vector<Tensor>& targets) {
+  const ModuleScope head(eager_.recorder, "head");
+  return loss_of(output, targets);
+}
+
+Dims Composed::residual_before(std::int64_t block) const {
+  const Stack& s = composition_.stack;
+  return {training_.micro_batch, s.tokens_before(block, training_.tokens_of_rank()), s.hidden << s.stage_of(block)};
+}
+
+Dims Composed::part_input(std::size_t part) const { return residual_before(parts_[part].first); }
+Dims Composed::part_output(std::size_t part) const { return residual_before(parts_[part].last); }
 
 Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
   const Stack& s = composition_.stack;
@@ -130,9 +191,9 @@ Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
 }
 
 Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded) {
-  if (!encoder_) return stack_->run(input, encoded);
+  if (!encoder_) return stacks_.back().run(input, encoded);
   const ModuleScope module(eager_.recorder, "decoder");
-  return stack_->run(input, encoded);
+  return stacks_.back().run(input, encoded);
 }
 
 Tensor Composed::logits_of(const Tensor& x) {
@@ -140,11 +201,11 @@ Tensor Composed::logits_of(const Tensor& x) {
   Tensor h = x;
   if (s.head_transform) {
     h = linear(eager_, h, transform_);
-    h = stack_->activated(h, s.activation);
-    h = stack_->norm(h, transform_norm_);
+    h = stacks_.back().activated(h, s.activation);
+    h = stacks_.back().norm(h, transform_norm_);
   }
-  if (stack_->output_projection().weight != nullptr && !s.head_transform)
-    h = linear(eager_, h, stack_->output_projection());
+  if (stacks_.back().output_projection().weight != nullptr && !s.head_transform)
+    h = linear(eager_, h, stacks_.back().output_projection());
   if (s.head_scale) h = scale(eager_, h);
   Tensor logits = linear(eager_, h, head_);
   if (s.logit_scale) logits = scale(eager_, logits);
@@ -163,11 +224,8 @@ Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
                        view(eager_, labels, {labels.elements()}));
 }
 
-Tensor Composed::next_token_loss(Tensor x, const Tensor& labels) {
-  if (site_.training.loss_code == LossCode::chunked) return chunked_loss(eager_, x, head_, labels);
-  Tensor logits, targets, padded, wide;  // scores go with what the network gives back, after the loss's own
-  logits = logits_of(x);
-  x = Tensor{};
+Tensor Composed::next_token_loss(const Tensor& logits, const Tensor& labels) {
+  Tensor targets, padded, wide;
   // An encoder's labels stand where they are; its loss is taken as the scores come.
   if (composition_.stack.cross_attention) return row_losses(logits, labels);
   wide = composition_.stack.loss_fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
@@ -180,12 +238,6 @@ Tensor Composed::next_token_loss(Tensor x, const Tensor& labels) {
   targets = aten::contiguous(eager_, shifted);
   shifted = Tensor{};
   return row_losses(wide, targets);
-}
-
-Tensor Composed::masked_loss(const Tensor& x, const Tensor& labels) {
-  const Tensor logits = logits_of(x);
-  const Tensor wide = composition_.stack.masked_loss_fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
-  return row_losses(wide, labels);
 }
 
 Tensor Composed::first_tokens(const Tensor& x) {
@@ -216,15 +268,19 @@ Tensor Composed::last_scores(const Tensor& scores) {
   return aten::select_first(eager_, scores);
 }
 
-Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
+Composed::Output Composed::class_scores(const Tensor& x) {
   const Stack& s = composition_.stack;
-  if (scores_every_token()) return row_losses(last_scores(linear(eager_, x, head_)), labels);
-  Tensor logits, pooled;
+  if (scores_every_token()) {
+    Tensor scores = linear(eager_, x, head_), last = last_scores(scores);
+    return {std::move(last), std::move(scores)};
+  }
+  Output output;
+  Tensor& pooled = output.pooled;
   pooled = s.head == HeadKind::token_classification ? x
            : s.pooler == PoolerKind::mean           ? mean_tokens(x)
            : s.pooler == PoolerKind::mean_patches   ? mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1))
            : s.pooler == PoolerKind::mean_norm
-               ? stack_->norm(mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1)), pooler_norm_)
+               ? stacks_.back().norm(mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1)), pooler_norm_)
                : first_tokens(x);
   if (s.pooler == PoolerKind::class_and_mean) {
     const Tensor others = mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1 - (s.late_tokens ? s.extra_tokens : 0)));
@@ -234,22 +290,22 @@ Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
   if (pooler_.weight != nullptr) {
     pooled = dropout(eager_, pooled, s.dropout);
     pooled = linear(eager_, pooled, pooler_);
-    pooled = stack_->activated(pooled, s.pooler == PoolerKind::dense_tanh ? ComposedActivation::tanh : s.activation);
+    pooled =
+        stacks_.back().activated(pooled, s.pooler == PoolerKind::dense_tanh ? ComposedActivation::tanh : s.activation);
     pooled = dropout(eager_, pooled, s.dropout);
   }
-  logits = linear(eager_, pooled, head_);
-  return row_losses(logits, labels);
+  output.scores = linear(eager_, pooled, head_);
+  return output;
 }
 
-Tensor Composed::span_loss(const Tensor& x, const Batch& batch) {
-  const Tensor logits = linear(eager_, x, head_);
+Tensor Composed::span_loss(const Tensor& logits, const std::vector<Tensor>& targets) {
   eager_.recorder.host(HostClass::split);
   const auto parts = aten::split_last<2>(eager_, logits);
   std::vector<Tensor> ends;
   for (const Tensor& part : parts)
     ends.push_back(contiguous(eager_, view(eager_, part, {logits.sizes[0], logits.sizes[1]})));
-  const Tensor first = cross_entropy(eager_, ends[0], batch.targets[0]);
-  const Tensor second = cross_entropy(eager_, ends[1], batch.targets[1]);
+  const Tensor first = cross_entropy(eager_, ends[0], targets[0]);
+  const Tensor second = cross_entropy(eager_, ends[1], targets[1]);
   const Tensor sum = add(eager_, first, second);
   eager_.recorder.host(HostClass::loss_division);
   return aten::divide(eager_, sum);
@@ -277,50 +333,6 @@ Tensor Composed::contrastive_loss(const Tensor& x, const Tensor& other) {
   const Tensor sum = add(eager_, of_text, of_image);
   eager_.recorder.host(HostClass::loss_division);
   return aten::divide(eager_, sum);
-}
-
-namespace {
-
-Tensor input_of(Eager& eager, const Dims& sizes, DType type) {
-  Tensor result = eager.empty(sizes, type);
-  eager.recorder.set_category(result.storage.id(), Category::inputs);
-  return result;
-}
-
-/// What a stack reads: `length` tokens of each sequence, an image, or a spectrogram of two frames a position; pixels
-/// and frames come in the type of the weights.
-Tensor features_of(Eager& eager, const Stack& s, std::int64_t rows, std::int64_t length, DType type) {
-  switch (s.input) {
-    case InputKind::tokens: return input_of(eager, {rows, length}, DType::int64);
-    case InputKind::image: return input_of(eager, {rows, s.channels, s.image_size, s.image_size}, type);
-    case InputKind::audio: return input_of(eager, {rows, s.audio_bins, 2 * s.max_positions}, type);
-  }
-  return {};
-}
-
-}  // namespace
-
-Batch make_composed_batch(Eager& eager, const Composition& composition, const TrainingDescription& training) {
-  const Stack& s = composition.stack;
-  const std::int64_t rows = training.micro_batch, length = training.sequence_length,
-                     own = s.cross_attention && s.target_length > 0 ? s.target_length : length;
-  const DType type = type_of_parameters(training);
-  Batch batch;
-  if (composition.encoder) batch.features = features_of(eager, *composition.encoder, rows, length, type);
-  batch.tokens = features_of(eager, s, rows, own, type);
-  switch (s.head) {
-    case HeadKind::sequence_classification:
-    case HeadKind::image_classification: batch.targets = {input_of(eager, {rows}, DType::int64)}; break;
-    case HeadKind::question_answering:
-      batch.targets = {input_of(eager, {rows}, DType::int64), input_of(eager, {rows}, DType::int64)};
-      break;
-    case HeadKind::token_classification:
-    case HeadKind::masked_lm:
-    case HeadKind::language_model: batch.targets = {batch.tokens}; break;  // trained on what they read
-    case HeadKind::contrastive:
-    case HeadKind::none: break;
-  }
-  return batch;
 }
 
 }  // namespace ridgeline::families

@@ -2,6 +2,7 @@
 // towers.
 #pragma once
 
+#include <deque>
 #include <optional>
 
 #include "sim/workload/families/family.h"
@@ -13,20 +14,32 @@ class Composed final : public Family {
  public:
   Composed(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
+  Tensor run_part(std::size_t part, Tensor input) override;
+  [[nodiscard]] Dims part_input(std::size_t part) const override;
+  [[nodiscard]] Dims part_output(std::size_t part) const override;
+  Tensor part_loss(const Tensor& output, const std::vector<Tensor>& targets) override;
   Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
   [[nodiscard]] std::int64_t frozen() const override;
 
  private:
-  void make_head();
+  /// What a head makes of hidden states; variables of the module live as long as its output.
+  struct Output {
+    Tensor scores, pooled;
+  };
+  void make_part(const StagePart& part);
+  void make_head(const StagePart& part);
   Tensor run_stack(const Tensor& input, const Tensor& encoded);
+  [[nodiscard]] Dims residual_before(std::int64_t block) const;
+  /// Of the head, before the loss.
+  Output output_of(Tensor x);
+  Tensor loss_of(const Tensor& scores, const std::vector<Tensor>& targets);
   [[nodiscard]] Tensor logits_of(const Tensor& x);
-  Tensor next_token_loss(Tensor x, const Tensor& labels);
-  Tensor masked_loss(const Tensor& x, const Tensor& labels);
+  Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
   [[nodiscard]] bool scores_every_token() const;
   Tensor last_scores(const Tensor& scores);
-  Tensor class_loss(const Tensor& x, const Tensor& labels);
+  Output class_scores(const Tensor& x);
   Tensor contrastive_loss(const Tensor& x, const Tensor& other);
-  Tensor span_loss(const Tensor& x, const Batch& batch);
+  Tensor span_loss(const Tensor& logits, const std::vector<Tensor>& targets);
   Tensor row_losses(const Tensor& logits, const Tensor& labels);
   Tensor first_tokens(const Tensor& x);
   Tensor mean_tokens(const Tensor& x);
@@ -34,7 +47,8 @@ class Composed final : public Family {
   std::optional<Composition> share_;  ///< of this rank, where several share layers
   const Composition& composition_;
   StackSite site_;
-  std::optional<StackNetwork> encoder_, stack_;
+  std::optional<StackNetwork> encoder_;
+  std::deque<StackNetwork> stacks_;  ///< of each part
   Affine head_, transform_, transform_norm_, pooler_norm_, pooler_, projection_, other_projection_;
   Parameter* temperature_ = nullptr;
   Tensor logit_offset_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/units/user_error.h"
 #include "sim/workload/families/bert.h"
@@ -12,8 +11,8 @@
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/llama.h"
 #include "sim/workload/families/megatron.h"
+#include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/parallel/redistribute.h"
-#include "sim/workload/parallel/schedule.h"
 
 namespace ridgeline::families {
 
@@ -94,29 +93,6 @@ void Family::check_adapters() const {
   throw UserError(fmt::format("training.lora.targets: the network has no such layer; there are {}", there));
 }
 
-std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel) {
-  if (!parallel.pipelined()) return {{0, model.layers, true, true}};
-  const parallel::PipelineShape shape = parallel::shape_of(parallel, 1);
-  const std::int64_t stages = shape.stages();
-  const auto cut = [&](std::int64_t stage) {
-    return std::llrint(static_cast<double>(stage) * static_cast<double>(model.layers) / static_cast<double>(stages));
-  };
-  std::vector<StagePart> parts;
-  for (const std::int32_t stage :
-       shape.stages_of(static_cast<std::int32_t>(std::max<std::int64_t>(0, parallel.pipeline_rank))))
-    parts.push_back({cut(stage), cut(stage + 1), stage == 0, stage + 1 == stages});
-  return parts;
-}
-
-std::string why_not_cut(const ModelDescription& model, Framework framework) {
-  if (framework == Framework::megatron)
-    return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
-               ? ""
-               : "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
-  if (model.family == ModelFamily::gpt2 || (model.family == ModelFamily::llama && model.plain)) return "";
-  return "a pipeline cuts networks of family gpt2, and of family llama with code: plain";
-}
-
 std::string why_not_packed(const ModelDescription& model) {
   if (model.sequence_first) return "tensors that are [tokens, sequences, hidden] are not modelled: expected none";
   if (!model.composition.given()) return "";
@@ -150,9 +126,12 @@ Tensor Family::run_part(std::size_t, Tensor) {
   throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_, training_.parallel.framework)));
 }
 
-Tensor Family::part_loss(const Tensor& logits, const Tensor& targets) {
-  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
-                       view(eager_, targets, {targets.elements()}));
+Dims Family::part_input(std::size_t) const { return {training_.micro_batch, training_.tokens_of_rank(), width()}; }
+Dims Family::part_output(std::size_t part) const { return part_input(part); }
+
+Tensor Family::part_loss(const Tensor& output, const std::vector<Tensor>& targets) {
+  return cross_entropy(eager_, view(eager_, output, {output.elements() / model_.vocabulary, model_.vocabulary}),
+                       view(eager_, targets.front(), {targets.front().elements()}));
 }
 
 Tensor Family::next_logits(const Tensor&, const Tensor&) {
@@ -181,7 +160,7 @@ void Family::cut_sequences(const Batch& batch) {
   if (!context_) return;
   std::vector<Tensor> whole{batch.tokens};
   for (const Tensor& target : batch.targets) whole.push_back(target);
-  context_->cut(whole, model_.family != ModelFamily::bert);
+  context_->cut(whole, sees_backwards(model_));
 }
 
 Tensor Family::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, const Tensor& mask) {

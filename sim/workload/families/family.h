@@ -8,6 +8,7 @@
 
 #include "sim/workload/eager/parameter.h"
 #include "sim/workload/families/functional.h"
+#include "sim/workload/families/stage_part.h"
 #include "sim/workload/model.h"
 #include "sim/workload/parallel/context_parallel.h"
 #include "sim/workload/parallel/expert_parallel.h"
@@ -25,18 +26,6 @@ struct Batch {
 
 class KeyValueStore;
 
-/// What a stage of a pipeline holds of a network: blocks [first, last), and what is before and behind all of them.
-struct StagePart {
-  std::int64_t first = 0, last = 0;
-  bool embedding = true, head = true;
-};
-
-/// The parts that one rank holds; the whole network without a pipeline. As PyTorch's examples cut: blocks evenly,
-/// embedding in the first, head in the last.
-std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel);
-
-/// Families that run_part knows, for messages; empty where `model` is of one.
-std::string why_not_cut(const ModelDescription& model, Framework framework);
 /// Why packed sequences are not modelled for a network; empty where they are.
 std::string why_not_packed(const ModelDescription& model);
 
@@ -84,8 +73,12 @@ class Family {
   /// What part number `part` of this rank makes of tokens, or of the output of the part before it: its own output, or
   /// logits. Throws UserError for a family that cannot be cut.
   virtual Tensor run_part(std::size_t part, Tensor input);
-  /// Loss of the logits of the last part.
-  virtual Tensor part_loss(const Tensor& logits, const Tensor& targets);
+  /// Sizes of what part number `part` receives from the part before it.
+  [[nodiscard]] virtual Dims part_input(std::size_t part) const;
+  /// Sizes of what it hands on.
+  [[nodiscard]] virtual Dims part_output(std::size_t part) const;
+  /// Loss of the output of the last part.
+  virtual Tensor part_loss(const Tensor& output, const std::vector<Tensor>& targets);
 
   /// Throws UserError where adapters are asked for and no layer has one.
   void check_adapters() const;

@@ -95,7 +95,9 @@ Tensor Llama::run_part(std::size_t part, Tensor input) {
   return linear(eager_, x, head_);
 }
 
-Tensor Llama::part_loss(const Tensor& logits, const Tensor& targets) { return next_token_loss(logits, targets); }
+Tensor Llama::part_loss(const Tensor& logits, const std::vector<Tensor>& targets) {
+  return next_token_loss(logits, targets.front());
+}
 
 Tensor Llama::loss(const Batch& batch) {
   Tensor logits, x;

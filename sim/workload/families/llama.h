@@ -11,7 +11,7 @@ class Llama final : public Family {
   Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
   Tensor run_part(std::size_t part, Tensor input) override;
-  Tensor part_loss(const Tensor& logits, const Tensor& targets) override;
+  Tensor part_loss(const Tensor& logits, const std::vector<Tensor>& targets) override;
   Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
 
  private:

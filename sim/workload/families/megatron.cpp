@@ -158,9 +158,9 @@ Tensor Megatron::run_part(std::size_t part, Tensor input) {
   return megatron::column_linear(eager_, split_, hidden, *head_.weight, nullptr);
 }
 
-Tensor Megatron::part_loss(const Tensor& logits, const Tensor& targets) {
+Tensor Megatron::part_loss(const Tensor& logits, const std::vector<Tensor>& targets) {
   const ModuleScope head(eager_.recorder, "head");
-  return token_loss(logits, targets);
+  return token_loss(logits, targets.front());
 }
 
 Tensor Megatron::embed(const Tensor& tokens) {

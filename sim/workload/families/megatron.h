@@ -17,7 +17,7 @@ class Megatron final : public Family {
   [[nodiscard]] std::int64_t shared_table() const override;
   void take_batch(const Batch& batch) override;
   Tensor run_part(std::size_t part, Tensor input) override;
-  Tensor part_loss(const Tensor& logits, const Tensor& targets) override;
+  Tensor part_loss(const Tensor& logits, const std::vector<Tensor>& targets) override;
 
  private:
   struct Block {

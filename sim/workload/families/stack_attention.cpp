@@ -1,10 +1,14 @@
 // Attention of a stack: projections, positions, and the backend or the products that compute it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
+#include "sim/units/user_error.h"
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/families/stack_network.h"
 
 namespace ridgeline::families {
@@ -252,6 +256,11 @@ Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Ten
   const Tensor lowered = added.defined() ? eager_.autocast.lowered(eager_, added) : Tensor{};
   const Tensor value = eager_.autocast.lowered(eager_, every_v), key = eager_.autocast.lowered(eager_, every_k),
                query = eager_.autocast.lowered(eager_, q);
+  if (site_.context != nullptr) {
+    if (added.defined()) throw UserError(fmt::format("training.parallel.context: {}", kMaskNotShared));
+    if (choice == AttentionChoice::math) throw UserError(fmt::format("training.parallel.context: {}", kMathNotShared));
+    return site_.context->attention(aten::backend_of(choice), query, key, value, causal, dropped);
+  }
   if (choice == AttentionChoice::math)
     return aten::safe_attention(eager_, query, key, value, lowered, causal && !lowered.defined(), dropped);
   return aten::fused_attention(eager_, aten::backend_of(choice), query, key, value, causal && !lowered.defined(),

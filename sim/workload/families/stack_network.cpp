@@ -12,26 +12,34 @@ namespace aten = eager::aten;
 
 // Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
 
-StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens,
-                           std::int64_t grid)
-    : s_(stack), site_(site), eager_(site.eager), first_block_(first_block), grid_(grid) {
+StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const StagePart& part,
+                           const Affine* tokens, std::int64_t grid)
+    : s_(stack), site_(site), eager_(site.eager), first_block_(first_block), part_(part), grid_(grid) {
   if (grid_ == 0) make_embedding(tokens);
   if (!s_.stage_layers.empty()) {
     make_stages();
     return;
   }
-  const std::int64_t made = s_.layer_groups > 0 ? s_.layer_groups : s_.layers;
-  for (std::int64_t i = 0; i < made; ++i) {
+  make_layers();
+  if (part_.head && s_.final_norm) {
+    const ModuleScope module(eager_.recorder, "final_norm");
+    final_norm_ = norm_layer(s_.hidden);
+  }
+  if (part_.head) make_unread_top();
+  make_positions();
+}
+
+void StackNetwork::make_layers() {
+  if (part_.last <= part_.first) return;
+  for (std::int64_t i = group_of(part_.first); i <= group_of(part_.last - 1); ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(first_block_ + i);
     const BlockScope scope(eager_.recorder, i);
     make_layer(i);
   }
   eager_.recorder.layer = -1;
-  if (s_.final_norm) {
-    const ModuleScope module(eager_.recorder, "final_norm");
-    final_norm_ = norm_layer(s_.hidden);
-  }
-  make_unread_top();
+}
+
+void StackNetwork::make_positions() {
   if (s_.positions == PositionKind::rotary && s_.rotary_table) {
     frozen_positions_ = eager_.empty({s_.max_positions, s_.turned()}, site_.type);
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
@@ -56,6 +64,19 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
 
 void StackNetwork::make_embedding(const Affine* tokens) {
   const ModuleScope module(eager_.recorder, "embeddings");
+  const std::int64_t width = s_.table_width();
+  if (part_.embedding) make_tables(tokens);
+  if (s_.positions == PositionKind::disentangled) {
+    distances_ = {parameter({s_.position_rows, s_.hidden}), nullptr};
+    if (s_.position_norm) distance_norm_ = norm_layer(s_.hidden);
+  }
+  if (width == s_.hidden) return;
+  if (part_.embedding) projection_in_ = linear_layer(s_.hidden, width, s_.embedding_projection_bias);
+  if (part_.head && s_.head == HeadKind::language_model)
+    projection_out_ = linear_layer(width, s_.hidden, s_.embedding_projection_bias);
+}
+
+void StackNetwork::make_tables(const Affine* tokens) {
   const std::int64_t width = s_.table_width();
   if (s_.input == InputKind::tokens) tokens_ = tokens != nullptr ? *tokens : Affine{parameter({s_.vocabulary, width})};
   if (s_.input == InputKind::image) {
@@ -86,21 +107,12 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
   if (s_.embedding_norm) embedding_norm_ = norm_layer(width);
   if (s_.contact_head) keep_unread({1, s_.layers * s_.heads + 1});
-  if (s_.positions == PositionKind::disentangled) {
-    distances_ = {parameter({s_.position_rows, s_.hidden}), nullptr};
-    if (s_.position_norm) distance_norm_ = norm_layer(s_.hidden);
-  }
-  if (width != s_.hidden) {
-    projection_in_ = linear_layer(s_.hidden, width, s_.embedding_projection_bias);
-    if (s_.head == HeadKind::language_model)
-      projection_out_ = linear_layer(width, s_.hidden, s_.embedding_projection_bias);
-  }
 }
 
 void StackNetwork::make_layer(std::int64_t number) {
   LayerWeights& weights = layers_.emplace_back();
   make_attention(weights.attention, s_.key_value_rank > 0);
-  if (s_.positions == PositionKind::relative && (number == 0 || s_.relative_each_layer))
+  if (s_.positions == PositionKind::relative && (number == part_.first || s_.relative_each_layer))
     weights.attention.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
   weights.normed = s_.first_norm || number > 0;
   if (weights.normed) weights.attention_norm = norm_layer(s_.hidden);
@@ -122,15 +134,14 @@ void StackNetwork::make_layer(std::int64_t number) {
 }
 
 Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
-  Tensor x = grid_ > 0 ? input : embed(input);
+  Tensor x = grid_ == 0 && part_.embedding ? embed(input) : input;
   if (!stages_.empty()) {
     x = run_stages(std::move(x));
   } else {
     const Around around = look_around(x, encoded);
-    for (std::int64_t i = 0; i < s_.layers; ++i) {
+    for (std::int64_t i = part_.first; i < part_.last; ++i) {
       const auto block = static_cast<std::int16_t>(first_block_ + i);
-      const std::size_t weights =
-          s_.layer_groups > 0 ? static_cast<std::size_t>(i * s_.layer_groups / s_.layers) : static_cast<std::size_t>(i);
+      const auto weights = static_cast<std::size_t>(group_of(i) - group_of(part_.first));
       eager_.recorder.layer = block;
       const BlockScope scope(eager_.recorder, i);
       const auto run = [this, i, weights, block, around](Eager& eager, Tensor given) {
@@ -141,7 +152,7 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
     }
   }
   eager_.recorder.layer = -1;
-  if (grid_ > 0) return x;
+  if (grid_ > 0 || !part_.head) return x;
   const ModuleScope module(eager_.recorder, "final_norm");
   if (s_.final_norm) x = norm(x, final_norm_);
   if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);

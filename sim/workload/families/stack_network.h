@@ -10,7 +10,9 @@
 
 #include "sim/workload/composition.h"
 #include "sim/workload/families/stack_weights.h"
+#include "sim/workload/families/stage_part.h"
 #include "sim/workload/families/transformers_code.h"
+#include "sim/workload/parallel/context_parallel.h"
 #include "sim/workload/parallel/expert_parallel.h"
 
 namespace ridgeline::families {
@@ -33,18 +35,19 @@ struct StackSite {
   std::function<Tensor(const Tensor&)> enter_split;                ///< as Family has it
   std::function<Tensor(const Tensor&, const Affine&)> row_linear;  ///< likewise
   parallel::ExpertParallel* ranks_of_experts = nullptr;            ///< that experts are spread over; null: none
+  parallel::ContextParallel* context = nullptr;                    ///< that share each sequence; null: none
   std::function<Parameter*(const Dims&)> parameter_of_experts{};   ///< of a part of the experts
 };
 
 class StackNetwork {
  public:
-  /// Makes the parameters; blocks are numbered from `first_block`. `tokens`: the table of another stack to share.
-  /// `grid`: of a stage, which begins and ends with what others do.
-  StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens = nullptr,
-               std::int64_t grid = 0);
+  /// Makes the parameters of a part of the stack; blocks are numbered from `first_block`. `tokens`: the table of
+  /// another stack to share. `grid`: of a stage, which begins and ends with what others do.
+  StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const StagePart& part,
+               const Affine* tokens = nullptr, std::int64_t grid = 0);
 
-  /// [batch, length, hidden] after the last norm, of ids [batch, length], images or audio. `encoded` is what cross
-  /// attention looks at.
+  /// [batch, length, hidden] after the last norm, of ids [batch, length], images or audio; of a part behind the first,
+  /// of what the part before it gives. `encoded` is what cross attention looks at.
   Tensor run(const Tensor& input, const Tensor& encoded = {});
 
   [[nodiscard]] const Affine& tokens() const { return tokens_; }
@@ -75,7 +78,14 @@ class StackNetwork {
   void keep_unread(const Dims& sizes);
   void make_unread_top();
   void make_embedding(const Affine* tokens);
+  void make_tables(const Affine* tokens);
   void make_layer(std::int64_t number);
+  void make_layers();
+  void make_positions();
+  /// Of the weights of a layer: layers of one group share them.
+  [[nodiscard]] std::int64_t group_of(std::int64_t layer) const {
+    return s_.layer_groups > 0 ? layer * s_.layer_groups / s_.layers : layer;
+  }
   void make_attention(AttentionWeights& weights, bool latent);
   void make_latent_attention(AttentionWeights& weights);
   void make_feed_forward(FeedForwardWeights& weights, std::int64_t inner);
@@ -173,6 +183,7 @@ class StackNetwork {
   StackSite& site_;
   Eager& eager_;
   std::int16_t first_block_;
+  StagePart part_;
   Affine tokens_, positions_, types_, embedding_norm_, projection_in_, projection_out_, patches_, final_norm_;
   std::array<Affine, 4> boxes_;  ///< left and right, top and bottom, height, width
   Affine convolution_one_, convolution_two_;
@@ -186,6 +197,7 @@ class StackNetwork {
     Stack stack;
     std::unique_ptr<StackNetwork> network;
     Affine merge_norm, merge;
+    bool ends = false, merges = false;  ///< its last layer is here; four patches become one behind it
   };
   std::vector<Stage> stages_;
   std::int64_t grid_ = 0;  ///< patches of a side, of a stage

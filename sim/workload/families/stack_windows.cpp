@@ -13,8 +13,7 @@ namespace ridgeline::families {
 namespace aten = eager::aten;
 
 void StackNetwork::make_stages() {
-  std::int64_t grid = s_.image_size / s_.patch, width = s_.hidden;
-  auto block = first_block_;
+  std::int64_t grid = s_.image_size / s_.patch, width = s_.hidden, first = 0;
   stages_.resize(s_.stage_layers.size());
   for (std::size_t i = 0; i < stages_.size(); ++i, grid /= 2, width *= 2) {
     Stage& stage = stages_[i];
@@ -26,21 +25,29 @@ void StackNetwork::make_stages() {
     stage.stack.hidden = width;
     stage.stack.feed_forward = width * s_.inner() / s_.hidden;
     stage.stack.final_norm = false;
-    stage.network = std::make_unique<StackNetwork>(stage.stack, site_, block, nullptr, grid);
-    block = static_cast<std::int16_t>(block + s_.stage_layers[i]);
-    if (i + 1 == stages_.size()) break;
+    const StagePart part{std::clamp<std::int64_t>(part_.first - first, 0, stage.stack.layers),
+                         std::clamp<std::int64_t>(part_.last - first, 0, stage.stack.layers)};
+    const auto block = static_cast<std::int16_t>(first_block_ + first);
+    first += stage.stack.layers;
+    if (part.first == part.last) continue;
+    stage.network = std::make_unique<StackNetwork>(stage.stack, site_, block, part, nullptr, grid);
+    stage.ends = part.last == stage.stack.layers;
+    stage.merges = stage.ends && i + 1 < stages_.size();
+    if (!stage.merges) continue;
     const ModuleScope module(eager_.recorder, "merging");
     stage.merge = linear_layer(2 * width, 4 * width, false);
     stage.merge_norm = norm_layer(4 * width);
   }
   const ModuleScope module(eager_.recorder, "final_norm");
-  if (s_.final_norm) final_norm_ = norm_layer(s_.out_width());
+  if (s_.final_norm && part_.head) final_norm_ = norm_layer(s_.out_width());
 }
 
 Tensor StackNetwork::run_stages(Tensor x) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (stages_[i].network == nullptr) continue;
     x = stages_[i].network->run(x);
-    if (i + 1 < stages_.size()) x = merged(x, i);
+    if (!stages_[i].ends) return x;  // the next part of a pipeline goes on with it
+    if (stages_[i].merges) x = merged(x, i);
     // What each stage gives is kept as an image too.
     eager_.recorder.host(HostClass::contiguous);
     aten::contiguous(eager_, aten::permute(eager_, x.detached(), {0, 2, 1}));

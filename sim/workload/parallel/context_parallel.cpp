@@ -58,7 +58,7 @@ struct RingBackward final : Node {
     Tensor dq = zeros(eager, q), dk = zeros(eager, k), dv = zeros(eager, v);
     Tensor keys = plain(eager, k), values = plain(eager, v);
     const std::int64_t all = keys.elements() + values.elements();
-    const Dims sizes = keys.sizes;
+    const Dims sizes = keys.sizes, value_sizes = values.sizes;
     Rotater around(eager, ranks.group(), ranks.rotation()),
         gradients(eager, ranks.group(), ContextRotation::all_to_all);
     Turn made;    // gradients of the last turn are variables of the loop …
@@ -67,6 +67,8 @@ struct RingBackward final : Node {
       if (turn > 0) {
         eager.recorder.host(HostClass::view, 4);
         keys = values = shaped(around.next(all), sizes);
+        values.sizes = value_sizes;
+        values.strides = contiguous_strides(value_sizes);
       }
       if (turn + 1 < ranks.ranks()) {
         sent = one_behind_the_other(eager, keys, values);
@@ -77,6 +79,8 @@ struct RingBackward final : Node {
       if (turn > 0) {
         eager.recorder.host(HostClass::view, 4);
         dk = dv = shaped(gradients.next(all), sizes);
+        dv.sizes = value_sizes;
+        dv.strides = contiguous_strides(value_sizes);
       }
       for (auto [sum, one] : {std::pair{&dk, &made.k}, std::pair{&dv, &made.v}})
         *sum = added(eager, *sum, *one, part == TurnPart::first_keys);
@@ -88,7 +92,7 @@ struct RingBackward final : Node {
     const Tensor both = converted(eager, gradients.next(all), k.type);
     eager.recorder.host(HostClass::view, 4);
     out[1] = shaped(both, sizes);
-    out[2] = shaped(both, sizes);
+    out[2] = shaped(both, value_sizes);
   }
   void release() override {
     key.release();
@@ -182,13 +186,15 @@ Tensor ContextParallel::attention(AttentionBackend backend, const Tensor& q, con
     const Tensor queries = q.detached();
     Tensor keys = plain(eager_, k), values = plain(eager_, v);
     const std::int64_t all = keys.elements() + values.elements();
-    const Dims sizes = keys.sizes;
+    const Dims sizes = keys.sizes, value_sizes = values.sizes;
     Rotater around(eager_, group_, rotation_);
     Merger merger(eager_);
     for (std::int64_t turn = 0; turn < ranks(); ++turn) {
       if (turn > 0) {
         eager_.recorder.host(HostClass::view, 4);
         keys = values = shaped(around.next(all), sizes);
+        values.sizes = value_sizes;
+        values.strides = contiguous_strides(value_sizes);
       }
       // The rotater that gathers leaves what is joined after the first turn alone.
       if (turn + 1 < ranks()) around.exchange(one_behind_the_other(eager_, keys, values));

@@ -100,7 +100,7 @@ void MegatronStages::forward(Stage& stage, MicroBatch& pass) {
   if (stage.first || stage.last) family_.take_batch(batch_);
   pass.output = family_.run_part(stage.part, stage.first ? batch_.tokens : pass.input.value);
   if (!stage.last) return;
-  pass.loss = family_.part_loss(pass.output, batch_.targets.front());
+  pass.loss = family_.part_loss(pass.output, batch_.targets);
   pass.output = Tensor{};
   hooks_.average(pass.loss);
   eager_.recorder.host(HostClass::loss_division);

@@ -55,19 +55,14 @@ StageRuntime::StageRuntime(eager::Eager& eager, families::Family& family, const 
   }
 }
 
-eager::Dims StageRuntime::buffer_sizes() const {
-  return {training_.micro_batch, training_.tokens_of_rank(), family_.width()};
-}
-Tensor StageRuntime::buffer() { return eager_.empty(buffer_sizes(), type_); }
-
 /// Stages learn the shapes of what they exchange by running once, without gradients, on zeros.
 void StageRuntime::infer_shapes() {
   eager_.recorder.phase = Phase::forward;
   eager_.gradients_enabled = false;
   for (const Stage& stage : stages_) {
     if (autocast_) eager_.autocast.enter(*autocast_);
-    const Tensor input = stage.first ? aten::full(eager_, piece(batch_.tokens, 0).sizes, DType::int64)
-                                     : aten::full(eager_, buffer_sizes(), type_);
+    const Tensor input = stage.first ? aten::full(eager_, piece(batch_.tokens, 0).sizes, batch_.tokens.type)
+                                     : aten::full(eager_, family_.part_input(stage.part), type_);
     if (hooks_.before_forward) hooks_.before_forward();
     const Tensor output = family_.run_part(stage.part, input);
     if (hooks_.after_forward) hooks_.after_forward();
@@ -81,8 +76,7 @@ void StageRuntime::make_buffers() {
   constexpr std::size_t kMost = 2048;
   const auto all = static_cast<std::size_t>(training_.gradient_accumulation),
              each = std::min(all, static_cast<std::size_t>(short_.micro_batches) + kMost);
-  const auto rest = [&] {
-    eager::Dims sizes = buffer_sizes();
+  const auto rest = [&](eager::Dims sizes) {
     sizes[0] *= static_cast<std::int64_t>(all - each);
     if (all > each) rest_of_buffers_.push_back(eager_.empty(sizes, type_));
   };
@@ -92,15 +86,16 @@ void StageRuntime::make_buffers() {
     stage.input_gradients.resize(stage.kept.size());
     for (std::size_t i = 0; !stage.first && i < each; ++i) {
       eager::Parameter& input = stage.inputs.emplace_back();
-      input.value = buffer();
+      input.value = eager_.empty(family_.part_input(stage.part), type_);
       eager::Eager::attach(input.value, input.accumulate);
       input.value.leaf = true;
     }
-    if (!stage.first) rest();
+    if (!stage.first) rest(family_.part_input(stage.part));
   }
   for (Stage& stage : stages_) {
-    for (std::size_t i = 0; !stage.last && i < each; ++i) stage.output_gradients.push_back(buffer());
-    if (!stage.last) rest();
+    const eager::Dims sizes = family_.part_output(stage.part);
+    for (std::size_t i = 0; !stage.last && i < each; ++i) stage.output_gradients.push_back(eager_.empty(sizes, type_));
+    if (!stage.last) rest(sizes);
   }
   std::int32_t batches = 0;
   for (const StageAction& action : actions_) batches = std::max(batches, action.batch + 1);
@@ -176,7 +171,9 @@ void StageRuntime::forward(Stage& stage, std::size_t micro_batch) {
   kept.output = output;
   output_ = std::move(output);
   if (stage.last) {
-    kept.loss = family_.part_loss(output_, piece(batch_.targets.front(), micro_batch));
+    std::vector<Tensor> targets;
+    for (const Tensor& target : batch_.targets) targets.push_back(piece(target, micro_batch));
+    kept.loss = family_.part_loss(output_, targets);
     losses_.push_back(kept.loss);
     return;
   }

@@ -66,8 +66,6 @@ class StageRuntime {
   [[nodiscard]] Stage& stage_of(std::int32_t number);
   [[nodiscard]] Stage* on_this_rank(std::int32_t number);
   [[nodiscard]] eager::Tensor piece(const eager::Tensor& whole, std::size_t micro_batch) const;
-  [[nodiscard]] eager::Dims buffer_sizes() const;
-  [[nodiscard]] eager::Tensor buffer();
   [[nodiscard]] std::size_t parameters_of(const Stage& stage) const;
 
   eager::Eager& eager_;

@@ -1,0 +1,67 @@
+#include "sim/workload/families/stage_part.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/workload/composition.h"
+#include "sim/workload/parallel/schedule.h"
+
+namespace ridgeline::families {
+
+namespace {
+
+/// The first block of a stage.
+std::int64_t cut_before(std::int64_t stage, std::int64_t stages, const ModelDescription& model) {
+  return std::llrint(static_cast<double>(stage) * static_cast<double>(model.layers) / static_cast<double>(stages));
+}
+
+}  // namespace
+
+std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel) {
+  if (!parallel.pipelined()) return {{0, model.layers, true, true}};
+  const parallel::PipelineShape shape = parallel::shape_of(parallel, 1);
+  const std::int64_t stages = shape.stages();
+  std::vector<StagePart> parts;
+  for (const std::int32_t stage :
+       shape.stages_of(static_cast<std::int32_t>(std::max<std::int64_t>(0, parallel.pipeline_rank))))
+    parts.push_back(
+        {cut_before(stage, stages, model), cut_before(stage + 1, stages, model), stage == 0, stage + 1 == stages});
+  return parts;
+}
+
+std::int64_t most_between_stages(const ModelDescription& model, const TrainingDescription& training) {
+  if (!model.composition.given()) return training.tokens_of_rank() * model.hidden;
+  const Stack& s = model.composition->stack;
+  const std::int64_t stages = parallel::shape_of(training.parallel, 1).stages();
+  std::int64_t most = 0;
+  for (std::int64_t stage = 1; stage < stages; ++stage) {
+    const std::int64_t block = cut_before(stage, stages, model);
+    most = std::max(most, s.tokens_before(block, training.tokens_of_rank()) * (s.hidden << s.stage_of(block)));
+  }
+  return most;
+}
+
+std::string why_not_cut(const ModelDescription& model, Framework framework) {
+  if (framework == Framework::megatron)
+    return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
+               ? ""
+               : "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
+  if (model.family == ModelFamily::bert || (model.family == ModelFamily::llama && !model.plain))
+    return "a pipeline cuts networks of family gpt2 and composed, and of family llama with code: plain";
+  if (!model.composition.given()) return "";
+  if (model.composition->stack.head == HeadKind::contrastive)
+    return "a contrastive loss compares all sequences of a batch, and a pipeline's loss sees those of a micro-batch";
+  if (model.composition->encoder)
+    return "PyTorch's own example of an encoder and a decoder (pippy_t5.py) is limited to two stages, since the first "
+           "one takes the tokens of both; expected 1";
+  return "";
+}
+
+std::vector<std::int64_t> kinds_of_blocks(const ModelDescription& model, const StagePart& part) {
+  std::vector<std::int64_t> kinds;
+  for (std::int64_t block = part.first; block < part.last; ++block)
+    kinds.push_back(model.composition.given() ? model.composition->kind_of_block(block) : 0);
+  return kinds;
+}
+
+}  // namespace ridgeline::families
