@@ -90,7 +90,7 @@ std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change>
   if (!t.parallel.gradient_as_bucket_view && t.parallel.strategy == DataStrategy::ddp)
     out.push_back({"training.parallel.gradient_as_bucket_view=true", "gradients live in the buckets: no second copy",
                    [](Scenario& c) { c.training.parallel.gradient_as_bucket_view = true; }});
-  if (t.lora) return out;  // sharded parameters go with no adapters
+  if (t.lora && t.lora->frozen != FrozenWeights::as_stored) return out;  // weights of four bits are not sharded
   out.push_back({"training.parallel.strategy=fsdp", "parameters, gradients and states are cut over the GPUs",
                  [](Scenario& c) { c.training.parallel.strategy = DataStrategy::fsdp; }});
   return out;

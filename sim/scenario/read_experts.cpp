@@ -27,11 +27,9 @@ void read_experts(const Mapping& mapping, ParallelDescription& result) {
   if (result.megatron())
     expert.fail("Megatron-LM's layers of experts are not modelled: expected 1, or framework: torch");
   if (result.split > 1) expert.fail("one process with its layers on several devices (split) goes with no other ranks");
-  if (result.pipelined() || result.tensor > 1 || result.context > 1)
+  if (result.pipelined() || result.context > 1)
     expert.fail(fmt::format("experts over ranks beside {} ranks are not modelled: expected 1",
-                            result.pipelined()  ? "pipeline"
-                            : result.tensor > 1 ? "tensor parallel"
-                                                : "context parallel"));
+                            result.pipelined() ? "pipeline" : "context parallel"));
   if (result.strategy != DataStrategy::ddp && result.strategy != DataStrategy::fsdp &&
       result.strategy != DataStrategy::zero2)
     mapping["strategy"].fail("with experts over ranks: expected ddp, fsdp or zero2");
@@ -54,7 +52,6 @@ void check_experts(const ModelDescription& model, const TrainingDescription& tra
     key.fail(
         "an overflow of fp16 is not agreed on between ranks of experts: expected training.precision: amp-bf16, "
         "bf16, tf32 or fp32");
-  if (training.lora) key.fail("goes with no adapters (training.lora): expected 1");
 }
 
 }  // namespace ridgeline

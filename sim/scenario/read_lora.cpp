@@ -33,6 +33,27 @@ std::uint8_t read_targets(const Value& value) {
   return static_cast<std::uint8_t>(bits);
 }
 
+/// What adapters go with over several GPUs.
+void check_ranks(const Value& section, const Mapping& mapping, const LoraDescription& lora,
+                 const TrainingDescription& training) {
+  const ParallelDescription& how = training.parallel;
+  const bool shards = how.shards_parameters() && how.several();
+  if (how.pipelined() || how.megatron())
+    section.fail("adapters of a pipeline's stages and of Megatron-LM's networks are not modelled");
+  if (how.deepspeed() && how.strategy == DataStrategy::zero3)
+    section.fail("adapters under DeepSpeed are modelled with strategies zero1 and zero2");
+  if (shards && how.offload) section.fail("adapters beside parameters in the host's memory (offload) are not modelled");
+  if (lora.frozen != FrozenWeights::as_stored && (shards || how.tensor > 1 || how.deepspeed()))
+    mapping["frozen_weights"].fail(
+        "weights of four bits over ranks that share parameters are not modelled; strategies ddp and zero1 are");
+  // FullyShardedDataParallel puts what it shards together into one flat parameter.
+  if (shards && how.strategy == DataStrategy::fsdp1 && training.precision == Precision::bf16)
+    section.fail(
+        "PyTorch raises: Must flatten tensors with uniform dtype but got torch.bfloat16 and torch.float32 (adapters "
+        "are "
+        "kept in fp32); expected strategy: fsdp, or training.precision: amp-bf16");
+}
+
 }  // namespace
 
 std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training, bool compile) {
@@ -45,13 +66,7 @@ std::optional<LoraDescription> read_lora(const Value& section, const TrainingDes
   lora.frozen = mapping["frozen_weights"].choice<FrozenWeights>(kFrozenWeights, lora.frozen);
   if (training.precision == Precision::apex_o2)
     section.fail("apex-o2 keeps fp32 copies of all parameters: adapters go with other precisions");
-  if (training.parallel.shards_parameters() && training.parallel.several())
-    section.fail("adapters over sharded parameters are not modelled; strategies ddp and zero1 are");
-  if (training.parallel.tensor > 1 || training.parallel.pipelined() || training.parallel.megatron() ||
-      training.parallel.deepspeed())
-    section.fail(
-        "adapters of tensor parallel layers, of stages, of Megatron-LM's networks and under DeepSpeed are not "
-        "modelled");
+  check_ranks(section, mapping, lora, training);
   if (compile && lora.frozen != FrozenWeights::as_stored)
     mapping["frozen_weights"].fail("weights of four bits under torch.compile are not modelled");
   return lora;

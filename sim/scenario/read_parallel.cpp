@@ -200,9 +200,6 @@ void check_strategy(const Mapping& mapping, const ParallelDescription& result) {
   if (result.megatron() && result.context > 1)
     mapping["context"].fail(
         "Megatron-LM's ranks that share sequences are not modelled: expected 1, or framework: torch");
-  if (result.tensor > 1 && !result.megatron() &&
-      (result.strategy == DataStrategy::hsdp || result.strategy == DataStrategy::fsdp1))
-    mapping["strategy"].fail("with tensor parallel ranks: expected ddp, zero1, zero2 or fsdp");
 }
 
 /// CPUOffloadPolicy.
@@ -358,11 +355,7 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
   const std::string name = model.name.empty() ? "the model" : model.name;
   if (model.family == ModelFamily::composed) {
     if (how.megatron()) section["framework"].fail("networks of family composed are not Megatron-LM's");
-    if (how.tensor_style == TensorStyle::dtensor)
-      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
-          "torch.distributed.tensor.parallel (dtensor) is not modelled for networks of family composed; expected "
-          "tensor_style: by-hand");
-    if (const std::string why = families::why_not_split(*model.composition, how.tensor); !why.empty())
+    if (const std::string why = families::why_not_split(*model.composition, training); !why.empty())
       tensor.fail(fmt::format("{}: {}", name, why));
     return;
   }
@@ -383,9 +376,9 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
       model.head != ModelHead::masked_lm)
     section["framework"].fail("Megatron-LM's BERT has the head pretraining or masked-lm");
   if (!how.megatron() && how.tensor_style == TensorStyle::dtensor) {
-    if (model.family != ModelFamily::llama || !model.plain)
+    if (model.family != ModelFamily::llama)
       section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
-          "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama with code: plain; "
+          "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama and of config.json; "
           "expected tensor_style: by-hand, or framework: megatron");
     divides(model.vocabulary, "rows of the vocabulary");
   }

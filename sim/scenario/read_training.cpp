@@ -154,11 +154,13 @@ void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
   if (t.micro_batch * t.sequence_length % kMultiple != 0)
     key.fail(fmt::format("{} tokens of a micro-batch are no multiple of {}, which torch._scaled_mm needs",
                          t.micro_batch * t.sequence_length, kMultiple));
-  if (t.lora) key.fail("beside adapters is not modelled: expected none");
   if (compile) key.fail("under torch.compile was not measured and is not modelled: expected none");
-  if (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.shards_parameters() || t.parallel.context > 1 ||
-      t.parallel.megatron() || t.parallel.deepspeed())
-    key.fail("over several GPUs goes with whole layers on each (ddp, zero1): expected none");
+  if (t.parallel.pipelined() || t.parallel.context > 1 || t.parallel.megatron() || t.parallel.deepspeed())
+    key.fail("over stages or parts of sequences, with Megatron-LM or DeepSpeed is not modelled: expected none");
+  // Scales of a whole matrix would be found over ranks that have a part of it.
+  if (t.parallel.tensor > 1 && t.parallel.tensor_style == TensorStyle::dtensor &&
+      t.scaled_linear == ScaledLinear::tensorwise)
+    key.fail("tensorwise scales of DTensors are not modelled: expected rowwise, or tensor_style: by-hand");
 }
 
 /// What ranks that share sequences do not go with.

@@ -192,6 +192,7 @@ struct Stack {
   bool weights_by_inputs = false;  ///< weights of blocks lie as [in, out], as in Transformers' Conv1D
   // Attention.
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;
+  std::int64_t key_copies = 1;  ///< tensor parallel ranks that have the same keys and values; of a rank's share
   ProjectionKind projection = ProjectionKind::separate;
   bool parts_selected =
       false;  ///< of fused-by-head: each part of a head is taken by index, whose gradients are three of the whole

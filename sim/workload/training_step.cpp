@@ -102,7 +102,7 @@ class TrainingLoop {
     finish_experts();
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
-    family_->add_up_norm_gradients(parameters);
+    family_->add_up_partial_gradients(parameters);
     if (training_.gradient_clipping) {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
@@ -205,7 +205,7 @@ class TrainingLoop {
     if (how.gradient_ranks() == 1 || apex_) return;
     if (how.one_process()) return void(replicas_.emplace(eager_, parameters, how.data));
     if (how.shards_parameters()) {
-      sharded_.emplace(eager_, parameters, model.layers, how,
+      sharded_.emplace(eager_, family_->in_order, model.layers, how,
                        training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32);
       family_->wrapper = &*sharded_;
       return;

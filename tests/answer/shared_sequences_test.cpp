@@ -133,11 +133,11 @@ TEST(SharedSequences, goes_through_stages_and_tensor_ranks) {
   EXPECT_LT(split.step.time.value(), long_step({of_context(2)}).step.time.value());
 }
 
-// What is advised is what the reader of scenarios takes: no sharded parameters beside adapters.
+// What is advised is what the reader of scenarios takes: weights of four bits are not sharded.
 TEST(SharedSequences, go_with_adapters_and_advice) {
   for (const char* ranks : {"training.parallel.context=2", "training.parallel.data=2"}) {
     Session session;
-    const StepRun run(session, long_scenario({ranks, "training.lora.rank=8"}), "analytic");
+    const StepRun run(session, long_scenario({ranks, "training.lora.frozen_weights=nf4"}), "analytic");
     for (const Advice& advice : find_advice(run))
       EXPECT_EQ(advice.change.find("fsdp"), std::string::npos) << advice.change;
   }

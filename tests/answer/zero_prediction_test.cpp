@@ -115,7 +115,8 @@ TEST(ZeroScenario, refuses_by_name_what_is_not_built) {
   says({"training.precision=bf16"}, "amp-bf16 (its bf16)");
   says({"training.optimizer=adafactor"}, "one flat tensor");
   says({"training.compile=true"}, "not modelled");
-  says({"training.lora={rank: 8}"}, "under DeepSpeed");
+  says({"training.lora={rank: 8}", "training.parallel.strategy=zero3"}, "under DeepSpeed");
+  says({"training.lora={rank: 8, frozen_weights: nf4}"}, "weights of four bits");
   says({"training.parallel={strategy: zero3}"}, "zero3 is DeepSpeed's");
   says({"training.parallel={zero_optimization: {overlap_comm: true}}"}, "goes with framework: deepspeed");
 }

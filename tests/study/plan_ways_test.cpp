@@ -236,7 +236,8 @@ class AllCombinations {
       if (!allowed("strategy", strategy) || (data == 1 && strategy != std::string("ddp"))) continue;
       said["parallel.strategy"] = strategy;
       for (std::int64_t replicate = 1; replicate <= data; ++replicate) {
-        const bool groups = replicate > 1 && replicate < data;
+        // As many replicas as ranks only where somebody says so.
+        const bool groups = replicate > 1 && (replicate < data || kept_.contains("replicate"));
         if (groups != (strategy == std::string("hsdp")) || (!groups && replicate > 1)) continue;
         if (groups && !allowed("replicate", replicate)) continue;
         said["parallel.replicate"] = std::to_string(replicate);

@@ -142,6 +142,26 @@ TEST(TensorParallel, a_network_of_blocks_is_split_as_the_family_it_equals) {
   }
 }
 
+TEST(TensorParallel, a_network_of_blocks_under_dtensor_exchanges_what_a_llama_does) {
+  const ModelDescription llama = stack_of_yaml(
+      "key_value_heads: 4, feed_forward: 256, vocabulary: 1000, positions: rotary, norm: rms, feed_forward_kind: "
+      "gated, "
+      "activation: silu, qkv_bias: false, output_bias: false, feed_forward_bias: false, tie_embeddings: false}");
+  for (const std::int64_t ranks : {2, 4})
+    for (const bool sequence : {false, true})
+      for (const bool loss : {false, true})
+        for (const bool prepared : {false, true}) {
+          TrainingDescription t = training(ranks);
+          t.parallel.tensor_style = TensorStyle::dtensor;
+          t.parallel.sequence_parallel = sequence;
+          t.parallel.loss_parallel = loss;
+          t.parallel.prepared_inputs = prepared;
+          const OpTrace trace = training_run(llama, t, AttentionChoice::flash), family = run(ModelFamily::llama, t);
+          EXPECT_EQ(trace.parameters, family.parameters) << ranks;
+          EXPECT_EQ(exchanged(trace), exchanged(family)) << ranks << sequence << loss << prepared;
+        }
+}
+
 TEST(TensorParallel, each_part_of_a_decoder_behind_an_encoder_adds_up) {
   const ModelDescription both = stack_of_yaml(
       "vocabulary: 1000, positions: relative, relative_buckets: 8, norm: rms-t5, cross_attention: true, "

@@ -75,8 +75,9 @@ double parameters_of_rank(const Scenario& s) {
 /// Of those that all data parallel ranks keep equal.
 double shared_parameters(const Scenario& s) {
   const double spread = s.training.parallel.expert > 1 ? parameters_of_experts(s.model) : 0.0;
+  const ParallelDescription& p = s.training.parallel;
   return parameters_of_rank(s) -
-         spread / static_cast<double>(s.training.parallel.shards_parameters() ? 1 : s.training.parallel.expert);
+         spread / static_cast<double>(p.tensor * p.pipeline * (p.shards_parameters() ? 1 : p.expert));
 }
 
 struct HeldBytes {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/workload/eager/eager.h"
@@ -37,6 +38,9 @@ struct Parameter {
   std::vector<Tensor> states;
   AccumulateGradient accumulate;
   bool of_experts = false;                 ///< spread over ranks: others hold other experts
+  bool frozen = false;                     ///< requires no gradient
+  std::optional<DType> stored;             ///< of its shards, where that is not the network's own type
+  bool partial_gradient = false;           ///< whole on each tensor parallel rank, which sees a part of its gradient
   std::function<void()> after_accumulate;  ///< hook of a wrapper: a gradient has arrived
 };
 

@@ -48,7 +48,7 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     transform_ = linear_layer(d, d, kBias);
     transform_norm_ = norm_layer(kBias);
     decoder_.weight = model.tie_embeddings ? words_.weight : parameter({model.vocabulary, d});
-    allocate(*decoder_.bias, {model.vocabulary});
+    allocate(*decoder_.bias, {model.vocabulary}, type());
   }
   trains_head_ = model.head == ModelHead::sequence_classification || model.head == ModelHead::question_answering;
   if (model.head == ModelHead::sequence_classification) classifier_ = linear_layer(model.labels, d, true);

@@ -29,8 +29,7 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
             [this](std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role, bool by_inputs) {
               return linear_layer(out, in, bias, role, by_inputs);
             },
-            [this](const Tensor& x) { return enter_split(x); },
-            [this](const Tensor& x, const Affine& layer) { return row_linear(x, layer); }} {
+            split_} {
   if (training.parallel.expert > 1) {
     ranks_of_experts_.emplace(eager, training.parallel);
     site_.ranks_of_experts = &*ranks_of_experts_;
@@ -76,9 +75,11 @@ void Composed::make_head(const StagePart& part) {
         transform_ = at.linear_layer(width, s.hidden, s.head_transform_bias);
         transform_norm_ = at.norm_layer(width);
       }
-      head_ = s.tie_embeddings && part.embedding ? at.tokens() : at.linear_layer(s.vocabulary, width, false);
-      if (s.head_bias) head_.bias = at.parameter({s.vocabulary});
-      if (s.logit_offset) logit_offset_ = buffer({1, s.vocabulary}, type());
+      head_ = s.tie_embeddings && part.embedding ? at.tokens()
+                                                 : at.linear_layer(split_.vocabulary(s.vocabulary), width, false);
+      if (s.head_bias) head_.bias = at.parameter({split_.vocabulary(s.vocabulary)});
+      if (s.logit_offset)
+        logit_offset_ = buffer({1, split_.splits_logits() ? split_.vocabulary(s.vocabulary) : s.vocabulary}, type());
       return;
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
@@ -116,6 +117,8 @@ Tensor Composed::loss(const Batch& batch) {
     encoded = encoder_->run(batch.features);
   }
   x = run_stack(batch.tokens, s.cross_attention ? encoded : Tensor{});
+  x = for_head(std::move(x));
+  if (s.head == HeadKind::contrastive) encoded = split_.whole_sequence(encoded);
   stacks_.front().run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
@@ -124,6 +127,12 @@ Tensor Composed::loss(const Batch& batch) {
   // What is next predicted gives the hidden states up, other heads keep them in a variable.
   const Output output = output_of(s.head == HeadKind::language_model ? std::move(x) : x);
   return loss_of(output.scores, batch.targets);
+}
+
+// Other heads than those that score every token are whole on every rank, and read whole sequences.
+Tensor Composed::for_head(Tensor x) {
+  const HeadKind head = composition_.stack.head;
+  return head == HeadKind::language_model || head == HeadKind::masked_lm ? x : split_.whole_sequence(x);
 }
 
 Composed::Output Composed::output_of(Tensor x) {
@@ -144,10 +153,7 @@ Composed::Output Composed::output_of(Tensor x) {
 Tensor Composed::loss_of(const Tensor& scores, const std::vector<Tensor>& targets) {
   const Stack& s = composition_.stack;
   switch (s.head) {
-    case HeadKind::masked_lm: {
-      const Tensor wide = s.masked_loss_fp32 ? aten::to(eager_, scores, DType::fp32) : scores;
-      return row_losses(wide, targets[0]);
-    }
+    case HeadKind::masked_lm: return row_losses(in_loss_type(scores, s.masked_loss_fp32), targets[0]);
     case HeadKind::language_model: return next_token_loss(scores, targets[0]);
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
@@ -164,6 +170,7 @@ Tensor Composed::run_part(std::size_t part, Tensor input) {
   Tensor x = stacks_[part].run(input);
   input = Tensor{};
   if (!parts_[part].head) return x;
+  x = for_head(std::move(x));
   stacks_[part].run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   return output_of(std::move(x)).scores;
@@ -198,7 +205,9 @@ Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded) {
 
 Tensor Composed::logits_of(const Tensor& x) {
   const Stack& s = composition_.stack;
-  Tensor h = x;
+  // What scores are made of besides one product is computed alike on every rank.
+  const bool inside = s.head_transform || stacks_.back().output_projection().weight != nullptr;
+  Tensor h = inside ? split_.whole_sequence(x) : x;
   if (s.head_transform) {
     h = linear(eager_, h, transform_);
     h = stacks_.back().activated(h, s.activation);
@@ -207,7 +216,7 @@ Tensor Composed::logits_of(const Tensor& x) {
   if (stacks_.back().output_projection().weight != nullptr && !s.head_transform)
     h = linear(eager_, h, stacks_.back().output_projection());
   if (s.head_scale) h = scale(eager_, h);
-  Tensor logits = linear(eager_, h, head_);
+  Tensor logits = split_.logits(split_.output_projection(h, head_, inside), s.vocabulary);
   if (s.logit_scale) logits = scale(eager_, logits);
   if (s.logit_offset) logits = add(eager_, logits, logit_offset_);
   if (s.logit_cap > 0.0) {
@@ -220,6 +229,9 @@ Tensor Composed::logits_of(const Tensor& x) {
 Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
   const ModuleScope module(eager_.recorder, "loss");
   const std::int64_t classes = logits.sizes.last();
+  if (split_.splits_logits())
+    return split_.split_loss(view(eager_, logits, {logits.elements() / classes, classes}),
+                             view(eager_, labels, {labels.elements()}));
   return cross_entropy(eager_, view(eager_, logits, {logits.elements() / classes, classes}),
                        view(eager_, labels, {labels.elements()}));
 }
@@ -227,8 +239,8 @@ Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
 Tensor Composed::next_token_loss(const Tensor& logits, const Tensor& labels) {
   Tensor targets, padded, wide;
   // An encoder's labels stand where they are; its loss is taken as the scores come.
-  if (composition_.stack.cross_attention) return row_losses(logits, labels);
-  wide = composition_.stack.loss_fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
+  if (composition_.stack.cross_attention) return row_losses(in_loss_type(logits, false), labels);
+  wide = in_loss_type(logits, composition_.stack.loss_fp32);
   eager_.recorder.host(HostClass::pointwise, 4);
   // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
   padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
@@ -238,6 +250,12 @@ Tensor Composed::next_token_loss(const Tensor& logits, const Tensor& labels) {
   targets = aten::contiguous(eager_, shifted);
   shifted = Tensor{};
   return row_losses(wide, targets);
+}
+
+// The loss of split logits is taken in fp32.
+Tensor Composed::in_loss_type(const Tensor& logits, bool fp32) {
+  if (split_.splits_logits()) return split_.dispatched(aten::to(eager_, logits, DType::fp32), 2);
+  return fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
 }
 
 Tensor Composed::first_tokens(const Tensor& x) {

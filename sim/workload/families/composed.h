@@ -30,10 +30,12 @@ class Composed final : public Family {
   void make_head(const StagePart& part);
   Tensor run_stack(const Tensor& input, const Tensor& encoded);
   [[nodiscard]] Dims residual_before(std::int64_t block) const;
+  Tensor for_head(Tensor x);
   /// Of the head, before the loss.
   Output output_of(Tensor x);
   Tensor loss_of(const Tensor& scores, const std::vector<Tensor>& targets);
   [[nodiscard]] Tensor logits_of(const Tensor& x);
+  [[nodiscard]] Tensor in_loss_type(const Tensor& logits, bool fp32);
   Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
   [[nodiscard]] bool scores_every_token() const;
   Tensor last_scores(const Tensor& scores);

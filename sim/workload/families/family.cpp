@@ -12,7 +12,6 @@
 #include "sim/workload/families/llama.h"
 #include "sim/workload/families/megatron.h"
 #include "sim/workload/families/shared_sequences.h"
-#include "sim/workload/parallel/redistribute.h"
 
 namespace ridgeline::families {
 
@@ -34,21 +33,22 @@ Tensor Family::buffer(const Dims& sizes, DType type) {
 
 Parameter* Family::parameter(const Dims& sizes) {
   Parameter* result = unallocated_parameter();
-  allocate(*result, sizes);
+  allocate(*result, sizes, type());
   return result;
 }
 
 Parameter* Family::parameter_of_experts(const Dims& sizes) {
   Parameter* result = unallocated_parameter();
   const DType stored = training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
-  result->allocate(eager_, sizes, training_.parallel.expert_copies() > 1 ? type() : stored);
+  allocate(*result, sizes, training_.parallel.expert_copies() > 1 ? type() : stored);
   result->of_experts = true;
   return result;
 }
 
-void Family::allocate(Parameter& parameter, const Dims& sizes) {
-  parameter.allocate(eager_, sizes, type());
-  if (!freezes()) return;
+void Family::allocate(Parameter& parameter, const Dims& sizes, DType type) {
+  parameter.allocate(eager_, sizes, type);
+  parameter.frozen = freezes();
+  if (!parameter.frozen) return;
   parameter.value.node = nullptr;  // requires no gradient
   frozen_elements_ += parameter.value.elements();
 }
@@ -72,15 +72,29 @@ Affine Family::linear_layer(std::int64_t out, std::int64_t in, bool bias, std::o
                  in % kMultiple == 0;
   if (!training_.lora || !role) return layer;
   if (std::find(roles_.begin(), roles_.end(), *role) == roles_.end()) roles_.push_back(*role);
-  if (training_.lora->adapts(*role)) layer.adapter = adapter(out, in);
+  if (training_.lora->adapts(*role)) layer.adapter = adapter(out, in, *role);
   return layer;
 }
 
-Adapter Family::adapter(std::int64_t out, std::int64_t in) {
+// PEFT keeps adapters in fp32 (autocast_adapter_dtype); fully_shard gathers them in the type that computes, and
+// DeepSpeed's engine casts them with the network.
+Adapter Family::adapter(std::int64_t out, std::int64_t in, LinearRole role) {
   has_adapters_ = true;
   Adapter result{&parameters.emplace_back(), &parameters.emplace_back(), training_.lora->dropout};
-  result.down->allocate(eager_, {training_.lora->rank, in}, DType::fp32);
-  result.up->allocate(eager_, {out, training_.lora->rank}, DType::fp32);
+  const ParallelDescription& how = training_.parallel;
+  const DType of_adapters = how.deepspeed()           ? type()
+                            : how.shards_parameters() ? how.parameter_type.value_or(DType::fp32)
+                                                      : DType::fp32;
+  result.down->allocate(eager_, {training_.lora->rank, in}, of_adapters);
+  result.up->allocate(eager_, {out, training_.lora->rank}, of_adapters);
+  for (Parameter* one : {result.down, result.up}) {
+    one->stored = DType::fp32;
+    in_order.push_back(one);
+  }
+  // Of a layer over rows each rank has its columns of the first matrix, of one over columns its rows of the second; the
+  // other one is whole and sees this rank's part.
+  const bool rows = role == LinearRole::output || role == LinearRole::down;
+  (rows ? result.up : result.down)->partial_gradient = split_.several();
   return result;
 }
 
@@ -200,46 +214,6 @@ Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Ten
   return block(eager_, std::move(x));
 }
 
-namespace {
-
-struct DispatchedBackward final : eager::Node {
-  explicit DispatchedBackward(int operations) : Node(HostClass::dtensor_op_backward), count(operations) {}
-  int count;
-  void backward(Eager& eager, eager::Gradients& in, eager::Gradients& out) override {
-    eager.recorder.host(HostClass::dtensor_op_backward, count - 1);
-    out[0] = in[0];
-  }
-};
-
-}  // namespace
-
-Tensor Family::dispatched(const Tensor& x, int count) {
-  if (!dtensor()) return x;
-  eager_.recorder.host(HostClass::dtensor_op, count);
-  Tensor result = x.detached();
-  if (eager_.needs_node({&x})) Eager::attach(result, eager_.node<DispatchedBackward>({&x}, count));
-  return result;
-}
-
-Tensor Family::enter_split(const Tensor& x) {
-  if (!tensor_) return x;
-  if (!dtensor()) return tensor_->enter(x);
-  if (!training_.parallel.prepared_inputs) return x;
-  return splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
-                           : parallel::dtensor::replicate(eager_, *tensor_, x);
-}
-
-Tensor Family::enter_layer(const Tensor& x) {
-  if (!dtensor() || training_.parallel.prepared_inputs) return x;
-  return splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
-                           : parallel::dtensor::replicate(eager_, *tensor_, x);
-}
-
-Tensor Family::column_linear(const Tensor& x, const Affine& layer) {
-  if (!dtensor()) return linear(eager_, x, layer);
-  return dispatched(linear(eager_, enter_layer(x), layer), kLinearOperations);
-}
-
 void Family::require_gradients() const {
   for (const eager::Parameter& parameter : parameters)
     if (!parameter.gradient.defined())
@@ -247,26 +221,6 @@ void Family::require_gradients() const {
           fmt::format("model: {} trained numbers get no gradient, since the loss does not read what comes of "
                       "them; leave that part of the network out",
                       parameter.value.elements()));
-}
-
-void Family::add_up_norm_gradients(eager::Parameters& updated) {
-  if (!dtensor() || !splits_sequence()) return;
-  for (const std::size_t i : norms_)
-    if (Tensor& gradient = updated[i].gradient; gradient.defined())
-      gradient = parallel::dtensor::sum_of_ranks(eager_, *tensor_, gradient);
-}
-
-Tensor Family::row_linear(const Tensor& x, const Affine& layer) {
-  if (!tensor_) return linear(eager_, x, layer);
-  if (dtensor()) {
-    const Tensor part = dispatched(linear(eager_, x, layer), kLinearOperations);
-    return splits_sequence() ? parallel::dtensor::scatter_sequence(eager_, *tensor_, part)
-                             : parallel::dtensor::add_up(eager_, *tensor_, part);
-  }
-  Affine product = layer;
-  product.bias = nullptr;
-  const Tensor sum = tensor_->leave(linear(eager_, x, product));
-  return layer.bias != nullptr ? add(eager_, sum, layer.bias->value) : sum;
 }
 
 namespace {

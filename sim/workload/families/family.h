@@ -8,6 +8,7 @@
 
 #include "sim/workload/eager/parameter.h"
 #include "sim/workload/families/functional.h"
+#include "sim/workload/families/split_layers.h"
 #include "sim/workload/families/stage_part.h"
 #include "sim/workload/model.h"
 #include "sim/workload/parallel/context_parallel.h"
@@ -60,8 +61,8 @@ class Family {
   [[nodiscard]] const std::vector<std::size_t>& norm_parameters() const { return norms_; }
   /// Elements of a token table that another stage of the pipeline holds too; 0: none.
   [[nodiscard]] virtual std::int64_t shared_table() const { return 0; }
-  /// Gradients of norms that saw a part of the sequence, before the optimizer reads them.
-  void add_up_norm_gradients(eager::Parameters& updated);
+  /// Gradients that a rank has a part of, before the optimizer reads them.
+  void add_up_partial_gradients(eager::Parameters& updated) { split_.add_up_gradients(updated); }
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
@@ -89,6 +90,7 @@ class Family {
   [[nodiscard]] std::int64_t width() const { return model_.hidden; }
 
   eager::Parameters parameters;
+  std::vector<Parameter*> in_order;    ///< those that nobody trains among them: as Module.parameters() has them
   std::vector<Tensor> buffers;         ///< what belongs to the network besides parameters
   std::vector<std::size_t> part_ends;  ///< for each part of this rank, one behind its last parameter
   /// Where the tokens of a forward pass stand: a whole sequence in training, one token after `past` others in
@@ -107,8 +109,11 @@ class Family {
         model_(description),
         training_(how),
         attention_(choice),
+        tensor_(how.parallel.tensor > 1
+                    ? std::optional<parallel::TensorParallel>(std::in_place, session, how.parallel.tensor)
+                    : std::nullopt),
+        split_(session, how, tensor_ ? &*tensor_ : nullptr),
         parts_(parts_of(description, how.parallel)) {
-    if (how.parallel.tensor > 1) tensor_.emplace(session, how.parallel.tensor);
     if (how.parallel.context > 1) context_.emplace(session, how.parallel);
   }
 
@@ -120,9 +125,9 @@ class Family {
   Parameter* parameter_of_experts(const Dims& sizes);
   /// One whose place in the order of parameters is known before that on the device.
   Parameter* unallocated_parameter() {
-    return freezes() ? &frozen_parameters_.emplace_back() : &parameters.emplace_back();
+    return in_order.emplace_back(freezes() ? &frozen_parameters_.emplace_back() : &parameters.emplace_back());
   }
-  void allocate(Parameter& parameter, const Dims& sizes);
+  void allocate(Parameter& parameter, const Dims& sizes, DType type);
   /// `role`: of a layer of a block, which adapters and frozen weights of four bits are made for. `by_inputs`: the
   /// weight lies as [in, out].
   Affine linear_layer(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role = {},
@@ -133,6 +138,7 @@ class Family {
       if (one == &layer.bias && !bias) break;
       norms_.push_back(parameters.size());
       *one = parameter({model_.hidden});
+      (*one)->partial_gradient = dtensor() && splits_sequence();
     }
     return layer;
   }
@@ -156,27 +162,14 @@ class Family {
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
   [[nodiscard]] bool freezes() const { return training_.lora && !trains_head_; }
-  [[nodiscard]] Adapter adapter(std::int64_t out, std::int64_t in);
-  // Layers split over tensor parallel ranks.
-  /// Of heads or columns, what this rank has.
-  [[nodiscard]] std::int64_t share(std::int64_t whole) const { return whole / training_.parallel.tensor; }
-  [[nodiscard]] bool dtensor() const {
-    return tensor_.has_value() && !training_.parallel.megatron() &&
-           training_.parallel.tensor_style == TensorStyle::dtensor;
-  }
-  [[nodiscard]] bool splits_sequence() const { return tensor_.has_value() && training_.parallel.sequence_parallel; }
-  /// The input of what is split.
-  Tensor enter_split(const Tensor& x);
-  /// The input of one of the layers behind it, where each takes its own.
-  Tensor enter_layer(const Tensor& x);
-  /// Of one linear layer: transpose, two views, the product; backward as many and one more product.
-  static constexpr int kLinearOperations = 5;
-  /// A linear layer over this rank's columns.
-  Tensor column_linear(const Tensor& x, const Affine& layer);
-  /// `count` operations on DTensors whose result is x: what their dispatch costs the host, forward and backward.
-  Tensor dispatched(const Tensor& x, int count);
-  /// A linear layer over columns of which each rank has some: its result is added up, then the bias comes.
-  Tensor row_linear(const Tensor& x, const Affine& layer);
+  [[nodiscard]] Adapter adapter(std::int64_t out, std::int64_t in, LinearRole role);
+  // Layers split over tensor parallel ranks, as SplitLayers has them.
+  [[nodiscard]] std::int64_t share(std::int64_t whole) const { return split_.share(whole); }
+  [[nodiscard]] bool dtensor() const { return split_.dtensor(); }
+  [[nodiscard]] bool splits_sequence() const { return split_.cuts_sequence(); }
+  Tensor enter_split(const Tensor& x) { return split_.enter(x); }
+  Tensor column_linear(const Tensor& x, const Affine& layer) { return split_.column_linear(x, layer); }
+  Tensor row_linear(const Tensor& x, const Affine& layer) { return split_.row_linear(x, layer); }
 
   Tensor run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
@@ -190,7 +183,8 @@ class Family {
   bool has_adapters_ = false;
   /// A head that is not the pretrained model's is trained whole beside adapters, as PEFT does for its tasks.
   bool trains_head_ = false;
-  std::optional<parallel::TensorParallel> tensor_;            ///< of more than one rank
+  std::optional<parallel::TensorParallel> tensor_;  ///< of more than one rank
+  SplitLayers split_;
   std::optional<parallel::ContextParallel> context_;          ///< likewise
   std::optional<parallel::ExpertParallel> ranks_of_experts_;  ///< likewise
   std::vector<std::size_t> norms_;

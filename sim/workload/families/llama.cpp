@@ -5,9 +5,7 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/families/key_value_store.h"
-#include "sim/workload/families/loss_parallel.h"
 #include "sim/workload/families/megatron_functions.h"
-#include "sim/workload/parallel/redistribute.h"
 
 namespace ridgeline::families {
 
@@ -20,7 +18,7 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
                      shared = share(model.key_value_count()) * model.head_dim(), wide = share(model.attention_width());
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
-  const std::int64_t rows = dtensor() ? share(model.vocabulary) : model.vocabulary;
+  const std::int64_t rows = split_.vocabulary(model.vocabulary);
   layers_.resize(static_cast<std::size_t>(model.layers));
   for (const StagePart& part : parts_) {
     if (part.embedding) {
@@ -143,36 +141,28 @@ Tensor Llama::loss(const Batch& batch) {
 
 Tensor Llama::embed(const Tensor& tokens) {
   const ModuleScope module(eager_.recorder, "embeddings");
-  if (!dtensor()) return embedding(eager_, tokens, tokens_);
-  const Tensor rows = dispatched(megatron::rows_of_part(eager_, tokens, *tokens_.weight), 1);
-  return splits_sequence() ? parallel::dtensor::scatter_sequence(eager_, *tensor_, rows)
-                           : parallel::dtensor::add_up(eager_, *tensor_, rows);
+  return split_.embedding(tokens, tokens_, true);
 }
 
 Tensor Llama::norm(const Tensor& x, const Affine& weights) {
   constexpr int kOperations = 8;  // two casts, square, mean, sum, root, two products
   const Tensor result =
       model_.fused_norms ? megatron::rms_norm(eager_, x, *weights.weight) : rms_norm(eager_, x, weights);
-  return splits_sequence() ? dispatched(result, model_.fused_norms ? 1 : kOperations) : result;
+  return split_.between(result, model_.fused_norms ? 1 : kOperations);
 }
 
 Tensor Llama::split_loss(Tensor& x, const Tensor& labels) {
-  Tensor logits;
-  {
-    const Tensor whole = splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
-                                           : parallel::dtensor::replicate(eager_, *tensor_, x);
-    logits = dispatched(linear(eager_, whole, head_), kLinearOperations);
-  }
-  if (!training_.parallel.loss_parallel) {
-    logits = parallel::dtensor::gather_columns(eager_, *tensor_, logits);
+  Tensor logits = split_.output_projection(x, head_, false);
+  if (!split_.splits_logits()) {
+    logits = split_.logits(logits, model_.vocabulary);
     Tensor result = next_token_loss(logits, labels);
     x = Tensor{};
     return result;
   }
-  const Tensor wide = dispatched(aten::to(eager_, logits, DType::fp32), 2);
+  const Tensor wide = split_.dispatched(aten::to(eager_, logits, DType::fp32), 2);
   const std::int64_t classes = wide.sizes.last();
-  Tensor result = loss_parallel(eager_, *tensor_, view(eager_, wide, {wide.elements() / classes, classes}),
-                                view(eager_, labels, {labels.elements()}));
+  Tensor result = split_.split_loss(view(eager_, wide, {wide.elements() / classes, classes}),
+                                    view(eager_, labels, {labels.elements()}));
   x = Tensor{};
   return result;
 }

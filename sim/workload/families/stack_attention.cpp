@@ -20,14 +20,21 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
   if (latent) return make_latent_attention(weights);
   const std::int64_t d = s_.hidden, width = s_.head_width(), wide = s_.heads * width,
                      shared = s_.key_value_count() * width;
+  const auto own = [this](std::int64_t columns) { return gathers_heads() ? site_.split.share(columns) : columns; };
+  const auto alike = [this](Affine layer) {  // on ranks that have the same keys and values
+    if (s_.key_copies == 1) return layer;
+    for (Parameter* one : {layer.weight, layer.bias, layer.adapter.down, layer.adapter.up})
+      if (one != nullptr) one->partial_gradient = true;
+    return layer;
+  };
   if (s_.projection == ProjectionKind::separate) {
-    weights.query = linear_layer(wide, d, s_.qkv_bias, LinearRole::query);
-    weights.key = linear_layer(shared, d, s_.key_bias.value_or(s_.qkv_bias), LinearRole::key);
-    weights.value = linear_layer(shared, d, s_.qkv_bias, LinearRole::value);
+    weights.query = linear_layer(own(wide), d, s_.qkv_bias, LinearRole::query);
+    weights.key = alike(linear_layer(own(shared), d, s_.key_bias.value_or(s_.qkv_bias), LinearRole::key));
+    weights.value = alike(linear_layer(own(shared), d, s_.qkv_bias, LinearRole::value));
   } else {
-    weights.fused = linear_layer(wide + 2 * shared, d, s_.qkv_bias, LinearRole::qkv);
+    weights.fused = linear_layer(own(wide) + 2 * own(shared), d, s_.qkv_bias, LinearRole::qkv);
   }
-  weights.output = linear_layer(d, wide, s_.output_bias, LinearRole::output);
+  weights.output = linear_layer(d, own(wide), s_.output_bias, LinearRole::output);
   if (s_.positions == PositionKind::disentangled && s_.projection == ProjectionKind::fused_by_head) {
     weights.query.bias = parameter({wide});
     weights.value.bias = parameter({wide});
@@ -50,6 +57,9 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
   const bool by_head = s_.query_key_norm == QueryKeyNorm::head;
   weights.query_norm = norm_layer(by_head ? width : wide);
   weights.key_norm = norm_layer(by_head ? width : shared);
+  for (const Affine& layer : {weights.query_norm, weights.key_norm})
+    for (Parameter* one : {layer.weight, layer.bias})
+      if (one != nullptr) one->partial_gradient = by_head && site_.split.several();  // of this rank's heads
 }
 
 void StackNetwork::make_latent_attention(AttentionWeights& weights) {
@@ -81,16 +91,21 @@ void StackNetwork::project(const AttentionWeights& weights, const Tensor& x, con
     const Tensor by_head = transpose(eager_, rows, 1, 2);
     return s_.copies_heads ? contiguous(eager_, by_head) : by_head;
   };
-  Tensor queries = linear(eager_, x, weights.query);
+  const auto columns = [&](const Tensor& rows, const Affine& layer, std::int64_t count) {
+    const Tensor mine = site_.split.column_linear(rows, layer);
+    return gathers_heads() ? site_.split.gather_columns(mine, count * s_.head_width()) : mine;
+  };
+  Tensor queries = columns(x, weights.query, s_.heads);
   if (s_.score_scale == ScorePlace::queries) queries = scale(eager_, queries);
   q = heads(std::exchange(queries, Tensor{}), s_.heads, weights.query_norm);
-  k = heads(linear(eager_, from, weights.key), s_.key_value_count(), weights.key_norm);
-  v = heads(linear(eager_, from, weights.value), s_.key_value_count(), {});
+  k = heads(columns(from, weights.key, s_.key_value_count()), s_.key_value_count(), weights.key_norm);
+  v = heads(columns(from, weights.value, s_.key_value_count()), s_.key_value_count(), {});
 }
 
 void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v) {
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width(), shared = s_.key_value_count();
-  Tensor all = linear(eager_, x, weights.fused);
+  Tensor all = site_.split.column_linear(x, weights.fused);
+  const std::int64_t batch = all.sizes[0], length = all.sizes[1], width = s_.head_width(),
+                     shared = s_.key_value_count();
   eager_.recorder.host(HostClass::split);
   if (s_.projection == ProjectionKind::fused_by_head && shared == s_.heads) {
     all = view(eager_, all, {batch, length, s_.heads, 3 * width});
@@ -120,15 +135,18 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
 }
 
 void StackNetwork::project_in_place(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v) {
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width();
+  const std::int64_t width = s_.head_width();
   if (s_.projection == ProjectionKind::separate) {
     for (const auto& [part, layer, count] :
          {std::tuple{&q, &weights.query, s_.heads}, std::tuple{&k, &weights.key, s_.key_value_count()},
-          std::tuple{&v, &weights.value, s_.key_value_count()}})
-      *part = view(eager_, linear(eager_, x, *layer), {batch, length, count, width});
+          std::tuple{&v, &weights.value, s_.key_value_count()}}) {
+      const Tensor rows = site_.split.column_linear(x, *layer);
+      *part = view(eager_, rows, {rows.sizes[0], rows.sizes[1], count, width});
+    }
   } else {
     constexpr std::int64_t kGroups = 4;
-    const Tensor all = linear(eager_, x, weights.fused);
+    const Tensor all = site_.split.column_linear(x, weights.fused);
+    const std::int64_t batch = all.sizes[0], length = all.sizes[1];
     eager_.recorder.host(HostClass::split);
     const Tensor groups = view(eager_, all, {batch, length, kGroups, 3 * s_.heads / kGroups * width});
     const auto parts = aten::split_last<3>(eager_, groups);
@@ -160,16 +178,19 @@ void StackNetwork::project_latent(const AttentionWeights& weights, const Tensor&
   Tensor queries = x;
   if (weights.query_down.weight != nullptr)
     queries = norm(linear(eager_, x, weights.query_down), weights.query_rank_norm);
-  queries = linear(eager_, queries, weights.query);
+  SplitLayers& split = site_.split;
+  queries = split.partial_linear(split.enter_whole(queries), weights.query);
   queries = transpose(eager_, view(eager_, queries, {batch, length, s_.heads, plain + moving}), 1, 2);
   Tensor still_q, moving_q, rank, moving_k, still_k;
   eager_.recorder.host(HostClass::split, 3);
   aten::split_last(eager_, queries, {plain, moving}, {&still_q, &moving_q});
   const Tensor compressed = linear(eager_, x, weights.key_value_down);
   aten::split_last(eager_, compressed, {s_.key_value_rank, moving}, {&rank, &moving_k});
-  Tensor up = linear(eager_, norm(rank, weights.key_value_rank_norm), weights.key_value_up);
+  const Tensor normed = split.enter_whole(norm(rank, weights.key_value_rank_norm));
+  Tensor up = split.partial_linear(normed, weights.key_value_up);
   up = transpose(eager_, view(eager_, up, {batch, length, s_.heads, plain + value}), 1, 2);
   aten::split_last(eager_, up, {plain, value}, {&still_k, &v});
+  moving_k = split.enter_whole(moving_k);
   moving_k = transpose(eager_, aten::reshape(eager_, moving_k, {batch, length, 1, moving}), 1, 2);
   moving_q = rotated(eager_, moving_q, by);
   moving_k = rotated(eager_, moving_k, by);
@@ -182,12 +203,14 @@ void StackNetwork::project_latent(const AttentionWeights& weights, const Tensor&
 StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, const Tensor& given, const Around& around,
                                             std::int64_t number, bool cross) {
   const ModuleScope module(eager_.recorder, cross ? "cross_attention" : "attention");
-  const std::int64_t batch = given.sizes[0], length = given.sizes[1];
-  if (s_.positions == PositionKind::disentangled) return attend_disentangled(weights, given, around);
-  const Tensor x = site_.enter_split(given), encoded = cross ? site_.enter_split(around.encoded) : Tensor{};
+  SplitLayers& split = site_.split;
+  const std::int64_t batch = given.sizes[0], length = split.whole_length(given.sizes[1]);
+  if (s_.positions == PositionKind::disentangled) return attend_disentangled(weights, split.enter(given), around);
+  const bool latent = s_.key_value_rank > 0 && !cross;  // down to the rank every rank computes alike
+  const Tensor x = latent ? split.whole_sequence(given) : split.enter(given),
+               encoded = cross ? split.enter(around.encoded) : Tensor{};
   Attended result;
   Tensor y, v, k, q;
-  const bool latent = s_.key_value_rank > 0 && !cross;
   if (latent) project_latent(weights, x, around.by, q, k, v);
   else if (s_.turned_in_place && !cross) project_in_place(weights, x, q, k, v);
   else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? encoded : x, q, k, v);
@@ -218,7 +241,8 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
-  result.result = site_.row_linear(y, weights.output);
+  if (gathers_heads()) y = split.own_columns(y);
+  result.result = split.row_linear(y, weights.output);
   return result;
 }
 

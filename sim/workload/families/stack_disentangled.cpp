@@ -49,10 +49,10 @@ Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tens
   Tensor dropped = dropout(eager_, around.distance_rows, s_.dropout);
   if (s_.projection != ProjectionKind::separate && 2 * q.sizes[1] < dropped.sizes[0])  // of the distances that occur
     dropped = aten::slice(eager_, dropped, 0, 2 * q.sizes[1]);
-  const Tensor rows = aten::unsqueeze(eager_, dropped, 0);
+  const Tensor rows = site_.split.enter_whole(aten::unsqueeze(eager_, dropped, 0));
   const std::int64_t length = q.sizes[1];
   const auto projected = [&](const Affine& own, const Affine& shared) {
-    const Tensor one = batch_of_heads(linear(eager_, rows, s_.shared_position_projection ? shared : own));
+    const Tensor one = batch_of_heads(site_.split.partial_linear(rows, s_.shared_position_projection ? shared : own));
     eager_.recorder.host(HostClass::contiguous);
     return aten::repeated_first(eager_, one, batch);
   };
@@ -83,8 +83,8 @@ Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tens
 
 // One product without a bias; queries and values get theirs by themselves (the first version).
 void StackNetwork::project_biased(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v) {
-  const std::int64_t rows = x.sizes[0] * s_.heads, length = x.sizes[1], width = s_.head_width();
   project_fused(weights, x, q, k, v);
+  const std::int64_t rows = x.sizes[0] * s_.heads, length = q.sizes[2], width = s_.head_width();
   const auto biased = [&](const Tensor& heads, const Affine& own) {
     return add(eager_, heads, view(eager_, own.bias->value, {1, s_.heads, 1, width}));
   };
@@ -96,16 +96,16 @@ void StackNetwork::project_biased(const AttentionWeights& weights, const Tensor&
 
 StackNetwork::Attended StackNetwork::attend_disentangled(const AttentionWeights& weights, const Tensor& x,
                                                          const Around& around) {
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width();
   Attended result;
   Tensor y, probabilities, scores, v, k, q;
   if (s_.projection == ProjectionKind::separate) {
-    q = batch_of_heads(linear(eager_, x, weights.query));
-    k = batch_of_heads(linear(eager_, x, weights.key));
-    v = batch_of_heads(linear(eager_, x, weights.value));
+    q = batch_of_heads(site_.split.column_linear(x, weights.query));
+    k = batch_of_heads(site_.split.column_linear(x, weights.key));
+    v = batch_of_heads(site_.split.column_linear(x, weights.value));
   } else {
     project_biased(weights, x, q, k, v);
   }
+  const std::int64_t batch = q.sizes[0] / s_.heads, length = q.sizes[1], width = s_.head_width();
   {
     eager_.recorder.host(HostClass::pointwise, 3);
     const Tensor scaled = aten::divide(eager_, aten::transpose(eager_, k, 1, 2));
@@ -135,7 +135,7 @@ StackNetwork::Attended StackNetwork::attend_disentangled(const AttentionWeights&
   }
   y = contiguous(eager_, aten::permute(eager_, view(eager_, y, {batch, s_.heads, length, width}), {0, 2, 1, 3}));
   y = view(eager_, y, {batch, length, s_.heads * width});
-  result.result = linear(eager_, y, weights.output);
+  result.result = site_.split.row_linear(y, weights.output);
   return result;
 }
 

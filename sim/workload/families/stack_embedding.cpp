@@ -8,6 +8,12 @@ namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
+bool StackNetwork::reads_rows_alone() const {
+  return s_.input == InputKind::tokens && positions_.weight == nullptr && s_.positions != PositionKind::sinusoidal &&
+         types_.weight == nullptr && s_.box_rows == 0 && !s_.embedding_norm && !s_.token_dropout && !s_.late_tokens &&
+         projection_in_.weight == nullptr;
+}
+
 Tensor StackNetwork::embed(const Tensor& input) {
   const ModuleScope module(eager_.recorder, "embeddings");
   Tensor x;
@@ -15,7 +21,7 @@ Tensor StackNetwork::embed(const Tensor& input) {
   else if (s_.input == InputKind::audio) x = embed_audio(input);
   else {
     if (s_.positions_from_tokens && positions_.weight == nullptr) counted_positions(input);  // nobody reads them
-    x = embedding(eager_, input, tokens_);
+    x = site_.split.embedding(input, tokens_, reads_rows_alone());
     if (s_.token_dropout) x = masked_rows_dropped(x, input);
     if (s_.embedding_scale) x = scale(eager_, x);
     if (types_.weight != nullptr) {
@@ -35,7 +41,7 @@ Tensor StackNetwork::embed(const Tensor& input) {
   if (s_.late_tokens) x = with_late_tokens(x);
   if (s_.embedding_dropout > 0.0) x = dropout(eager_, x, s_.embedding_dropout);
   if (projected && s_.embedding_norm) x = linear(eager_, x, projection_in_);
-  return x;
+  return reads_rows_alone() ? x : site_.split.own_sequence(x);
 }
 
 // Masked tokens are treated as dropped ones: set to zero, and all rows made larger by the share of those that are left.
@@ -174,7 +180,7 @@ bool StackNetwork::gets_mask() const {
 
 StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& encoded) {
   const ModuleScope module(eager_.recorder, "positions");
-  const std::int64_t rows = x.sizes[0], length = x.sizes[1];
+  const std::int64_t rows = x.sizes[0], length = site_.split.whole_length(x.sizes[1]);
   Around around;
   around.encoded = encoded;
   const bool rotary = s_.positions == PositionKind::rotary;

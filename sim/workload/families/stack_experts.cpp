@@ -90,11 +90,11 @@ Tensor StackNetwork::gated(const Tensor& inner) {
   return mul(eager_, activated(gate, s_.activation), up);
 }
 
-Tensor StackNetwork::routed_to_ranks(const ExpertWeights& weights, const Tensor& x) {
+Tensor StackNetwork::routed_to_ranks(const ExpertWeights& weights, const Tensor& x, const Tensor& before) {
   const std::int64_t tokens = x.elements() / s_.hidden, kept = s_.experts_per_token;
   Tensor result, chosen, share;
   const Tensor rows = view(eager_, x, {tokens, s_.hidden});
-  route(weights, rows, chosen, share);
+  route_entered(weights, rows, before, chosen, share);
   chosen = view(eager_, chosen, {tokens * kept});
   result = site_.ranks_of_experts->capacity() > 0.0 ? capped(weights, rows, chosen) : dropless(weights, rows, chosen);
   {

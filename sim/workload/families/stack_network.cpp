@@ -23,7 +23,7 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
   make_layers();
   if (part_.head && s_.final_norm) {
     const ModuleScope module(eager_.recorder, "final_norm");
-    final_norm_ = norm_layer(s_.hidden);
+    final_norm_ = norm_between(s_.hidden);
   }
   if (part_.head) make_unread_top();
   make_positions();
@@ -62,6 +62,19 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
   return layer;
 }
 
+Affine StackNetwork::norm_between(std::int64_t width) {
+  Affine layer = norm_layer(width);
+  for (Parameter* one : {layer.weight, layer.bias})
+    if (one != nullptr) one->partial_gradient = site_.split.dtensor() && site_.split.cuts_sequence();
+  return layer;
+}
+
+Tensor StackNetwork::between(const Tensor& x, const Affine& weights) {
+  constexpr int kOperations = 8;  // two casts, square, mean, sum, root, two products
+  const bool one = weights.weight == nullptr || s_.norm == NormKind::layer;
+  return site_.split.between(norm(x, weights), one ? 1 : kOperations);
+}
+
 void StackNetwork::make_embedding(const Affine* tokens) {
   const ModuleScope module(eager_.recorder, "embeddings");
   const std::int64_t width = s_.table_width();
@@ -78,7 +91,8 @@ void StackNetwork::make_embedding(const Affine* tokens) {
 
 void StackNetwork::make_tables(const Affine* tokens) {
   const std::int64_t width = s_.table_width();
-  if (s_.input == InputKind::tokens) tokens_ = tokens != nullptr ? *tokens : Affine{parameter({s_.vocabulary, width})};
+  if (s_.input == InputKind::tokens)
+    tokens_ = tokens != nullptr ? *tokens : Affine{parameter({site_.split.vocabulary(s_.vocabulary), width})};
   if (s_.input == InputKind::image) {
     if (s_.class_token) class_token_ = parameter({1, 1, s_.hidden});
     if (s_.extra_tokens > 0) extra_tokens_ = parameter({1, s_.extra_tokens, s_.hidden});
@@ -115,18 +129,23 @@ void StackNetwork::make_layer(std::int64_t number) {
   if (s_.positions == PositionKind::relative && (number == part_.first || s_.relative_each_layer))
     weights.attention.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
   weights.normed = s_.first_norm || number > 0;
-  if (weights.normed) weights.attention_norm = norm_layer(s_.hidden);
-  if (s_.layer_scale) weights.attention_scale = parameter({s_.hidden});
-  if (s_.norm_place == NormPlace::both) weights.attention_after = norm_layer(s_.hidden);
+  if (weights.normed) weights.attention_norm = norm_between(s_.hidden);
+  const auto scale_of_sequence = [this] {
+    Parameter* result = parameter({s_.hidden});
+    result->partial_gradient = site_.split.dtensor() && site_.split.cuts_sequence();
+    return result;
+  };
+  if (s_.layer_scale) weights.attention_scale = scale_of_sequence();
+  if (s_.norm_place == NormPlace::both) weights.attention_after = norm_between(s_.hidden);
   if (s_.cross_attention) {
     make_attention(weights.cross, false);
-    weights.cross_norm = norm_layer(s_.hidden);
+    weights.cross_norm = norm_between(s_.hidden);
   }
   if (s_.has_experts(number)) make_experts(weights.experts);
   else make_feed_forward(weights.feed_forward, s_.inner());
-  if (s_.residual != ResidualKind::parallel) weights.feed_forward_norm = norm_layer(s_.hidden);
-  if (s_.layer_scale) weights.feed_forward_scale = parameter({s_.hidden});
-  if (s_.norm_place == NormPlace::both) weights.feed_forward_after = norm_layer(s_.hidden);
+  if (s_.residual != ResidualKind::parallel) weights.feed_forward_norm = norm_between(s_.hidden);
+  if (s_.layer_scale) weights.feed_forward_scale = scale_of_sequence();
+  if (s_.norm_place == NormPlace::both) weights.feed_forward_after = norm_between(s_.hidden);
   if (s_.norm_place == NormPlace::after) {
     std::swap(weights.attention_norm, weights.attention_after);
     std::swap(weights.feed_forward_norm, weights.feed_forward_after);
@@ -154,7 +173,7 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
   eager_.recorder.layer = -1;
   if (grid_ > 0 || !part_.head) return x;
   const ModuleScope module(eager_.recorder, "final_norm");
-  if (s_.final_norm) x = norm(x, final_norm_);
+  if (s_.final_norm) x = between(x, final_norm_);
   if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);
   return x;
 }
@@ -186,18 +205,18 @@ Tensor StackNetwork::residual(const Tensor& x, const Sides& sides, Part part) {
   Tensor branch;
   {
     const bool first = s_.norm_place == NormPlace::pre || s_.norm_place == NormPlace::both;
-    Tensor normed = first && sides.normed ? norm(x, sides.before) : x;
+    Tensor normed = first && sides.normed ? between(x, sides.before) : x;
     branch = part(normed);
     normed = Tensor{};
   }
-  if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = norm(branch, sides.after);
+  if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = between(branch, sides.after);
   if (sides.dropped) branch = dropout(eager_, branch, s_.dropout);
   if (s_.residual_scale) branch = scale(eager_, branch);
   if (sides.scale != nullptr) branch = mul(eager_, branch, sides.scale->value);
   branch = path_dropped(branch, sides.layer);
   Tensor sum = add(eager_, x, branch);
   branch = Tensor{};
-  return s_.norm_place == NormPlace::post ? norm(sum, sides.before) : sum;
+  return s_.norm_place == NormPlace::post ? between(sum, sides.before) : sum;
 }
 
 Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around) {
@@ -251,10 +270,10 @@ Tensor StackNetwork::parallel_layer(std::int64_t number, const LayerWeights& wei
                                     const Around& around) {
   Attended attended;
   Tensor other, branch, normed;
-  normed = norm(x, weights.attention_norm);
+  normed = between(x, weights.attention_norm);
   attended = attend(weights.attention, normed, around, number, false);
   branch = dropout(eager_, std::exchange(attended.result, Tensor{}), s_.dropout);
-  if (s_.residual == ResidualKind::parallel_two_norms) normed = norm(x, weights.feed_forward_norm);
+  if (s_.residual == ResidualKind::parallel_two_norms) normed = between(x, weights.feed_forward_norm);
   other = part_two(weights, number, normed);
   other = dropout(eager_, other, s_.dropout);
   const Tensor sum = add(eager_, branch, other);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/workload/composition.h"
+#include "sim/workload/families/split_layers.h"
 #include "sim/workload/families/stack_weights.h"
 #include "sim/workload/families/stage_part.h"
 #include "sim/workload/families/transformers_code.h"
@@ -32,11 +33,10 @@ struct StackSite {
   /// As Family::linear_layer.
   std::function<Affine(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole>, bool by_inputs)>
       linear_layer;
-  std::function<Tensor(const Tensor&)> enter_split;                ///< as Family has it
-  std::function<Tensor(const Tensor&, const Affine&)> row_linear;  ///< likewise
-  parallel::ExpertParallel* ranks_of_experts = nullptr;            ///< that experts are spread over; null: none
-  parallel::ContextParallel* context = nullptr;                    ///< that share each sequence; null: none
-  std::function<Parameter*(const Dims&)> parameter_of_experts{};   ///< of a part of the experts
+  SplitLayers& split;
+  parallel::ExpertParallel* ranks_of_experts = nullptr;           ///< that experts are spread over; null: none
+  parallel::ContextParallel* context = nullptr;                   ///< that share each sequence; null: none
+  std::function<Parameter*(const Dims&)> parameter_of_experts{};  ///< of a part of the experts
 };
 
 class StackNetwork {
@@ -62,6 +62,9 @@ class StackNetwork {
   }
   Affine norm_layer(std::int64_t width);
   Tensor norm(const Tensor& x, const Affine& weights);
+  /// The same between layers that ranks share, of which a rank sees a part of the sequence.
+  Affine norm_between(std::int64_t width);
+  Tensor between(const Tensor& x, const Affine& weights);
   Tensor activated(const Tensor& x, ComposedActivation activation);
   /// What no loss reads of [batch, length, hidden].
   void run_unread_top(const Tensor& x);
@@ -79,6 +82,8 @@ class StackNetwork {
   void make_unread_top();
   void make_embedding(const Affine* tokens);
   void make_tables(const Affine* tokens);
+  /// Token rows are all that blocks read: each rank's part of the sequence can be taken of them.
+  [[nodiscard]] bool reads_rows_alone() const;
   void make_layer(std::int64_t number);
   void make_layers();
   void make_positions();
@@ -160,20 +165,28 @@ class StackNetwork {
                      const Tensor& added, const Tensor& slopes, Tensor& probabilities);
   /// Of sequences and heads as one batch.
   Tensor written_out_flat(Tensor& q, Tensor& k, Tensor& v, const Tensor& mask, Tensor& probabilities);
+  /// Norms look at the heads of all ranks: each has the columns of all, and attends alike.
+  [[nodiscard]] bool gathers_heads() const { return site_.split.several() && s_.query_key_norm == QueryKeyNorm::width; }
   [[nodiscard]] bool gets_mask() const;  ///< torch.compile leaves its mask a tensor
   [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
   [[nodiscard]] bool fuses() const;
   [[nodiscard]] bool scores_position(std::string_view term) const;
 
   Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);
-  Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& given);
-  Tensor routed(const ExpertWeights& weights, const Tensor& x);
+  /// `inside`: between tensor parallel ranks that have entered, whose parts the caller adds up.
+  Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& given, bool inside = false);
+  Tensor shared_experts(const ExpertWeights& weights, const Tensor& x, bool inside);
+  /// `x` is what tensor parallel ranks have entered with, which each have some columns of every expert; the router may
+  /// read what is before.
+  Tensor routed(const ExpertWeights& weights, const Tensor& x, const Tensor& before);
   /// The same over ranks, each with a part of the experts: as many places for each expert as tokens come …
-  Tensor routed_to_ranks(const ExpertWeights& weights, const Tensor& x);
+  Tensor routed_to_ranks(const ExpertWeights& weights, const Tensor& x, const Tensor& before);
   Tensor dropless(const ExpertWeights& weights, const Tensor& rows, const Tensor& chosen);
   /// … or a number of places that is known beforehand.
   Tensor capped(const ExpertWeights& weights, const Tensor& rows, const Tensor& chosen);
   Tensor gated(const Tensor& inner);
+  void route_entered(const ExpertWeights& weights, const Tensor& rows, const Tensor& before, Tensor& chosen,
+                     Tensor& share);
   void route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share);
   void route_by_softmax(const Tensor& scores, Tensor& chosen, Tensor& share);
   void route_by_sigmoid(const Tensor& scores, Tensor& chosen, Tensor& share);

@@ -145,7 +145,12 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
   const ModuleScope module(eager_.recorder, "experts");
   const std::int64_t inner = s_.expert_feed_forward > 0 ? s_.expert_feed_forward : s_.inner();
   const std::int64_t wide = s_.feed_forward_kind == FeedForwardKind::plain ? inner : 2 * inner;
-  weights.router = linear_layer(s_.experts, s_.hidden, s_.router_bias);
+  const auto read_inside = [this](Affine layer) {
+    for (Parameter* one : {layer.weight, layer.bias})
+      if (one != nullptr) one->partial_gradient = site_.split.dtensor();
+    return layer;
+  };
+  weights.router = read_inside(linear_layer(s_.experts, s_.hidden, s_.router_bias));
   if (s_.router_correction) keep_unread({1, s_.experts});
   const auto of_experts = [&](const Dims& sizes) {
     return site_.ranks_of_experts != nullptr ? site_.parameter_of_experts(sizes) : parameter(sizes);
@@ -157,40 +162,58 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
   weights.down = of_experts({own, s_.hidden, inner});
   if (s_.expert_bias) weights.down_bias = of_experts({own, s_.hidden});
   if (s_.shared_feed_forward > 0) make_feed_forward(weights.shared, s_.shared_feed_forward);
-  if (s_.shared_gate) weights.shared_gate = linear_layer(1, s_.hidden, false);
+  if (s_.shared_gate) weights.shared_gate = read_inside(linear_layer(1, s_.hidden, false));
 }
 
+// A module of experts is entered and left as a whole by DTensor (PrepareModuleInputOutput); by hand each part is.
 Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x) {
   if (!s_.has_experts(number)) return feed_forward(weights.feed_forward, x);
   const ModuleScope module(eager_.recorder, "experts");
-  Tensor result = site_.ranks_of_experts != nullptr ? routed_to_ranks(weights.experts, x) : routed(weights.experts, x);
-  if (s_.shared_feed_forward == 0) return result;
-  Tensor shared = feed_forward(weights.experts.shared, x);
-  if (s_.shared_gate) {
-    eager_.recorder.host(HostClass::pointwise, 2);
-    const Tensor gate = aten::sigmoid(eager_, linear(eager_, x, weights.experts.shared_gate));
-    shared = aten::mul(eager_, gate, shared);
+  SplitLayers& split = site_.split;
+  const ExpertWeights& experts = weights.experts;
+  const Tensor entered = split.enter_module(x);
+  Tensor result =
+      site_.ranks_of_experts != nullptr ? routed_to_ranks(experts, entered, x) : routed(experts, entered, x);
+  if (split.dtensor()) {
+    if (s_.shared_feed_forward > 0) result = add(eager_, result, shared_experts(experts, entered, true));
+    return split.leave(result);
   }
-  return add(eager_, result, shared);
+  result = split.leave(result);
+  return s_.shared_feed_forward == 0 ? result : add(eager_, result, shared_experts(experts, x, false));
 }
 
-Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& given) {
+Tensor StackNetwork::shared_experts(const ExpertWeights& weights, const Tensor& x, bool inside) {
+  Tensor shared = feed_forward(weights.shared, x, inside);
+  if (!s_.shared_gate) return shared;
+  eager_.recorder.host(HostClass::pointwise, 2);
+  const Tensor gate = aten::sigmoid(eager_, linear(eager_, x, weights.shared_gate));
+  return aten::mul(eager_, gate, shared);
+}
+
+Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& given, bool inside) {
   const ModuleScope module(eager_.recorder, "feed_forward");
-  const Tensor x = site_.enter_split(given);
+  SplitLayers& split = site_.split;
+  const Tensor x = inside ? given : split.enter(given);
+  const auto columns = [&](const Affine& layer) {
+    return inside ? split.partial_linear(x, layer) : split.column_linear(x, layer);
+  };
+  const auto down = [&](const Tensor& inner) {
+    return inside ? split.partial_linear(inner, weights.down) : split.row_linear(inner, weights.down);
+  };
   if (s_.feed_forward_kind == FeedForwardKind::plain) {
-    Tensor inner = linear(eager_, x, weights.up);
+    Tensor inner = columns(weights.up);
     inner = activated(inner, s_.activation);
     if (s_.activation_dropout > 0.0) inner = dropout(eager_, inner, s_.activation_dropout);
     if (s_.norm == NormKind::rms_t5) inner = aten::to(eager_, inner, weights.down.weight->value.type);
-    return site_.row_linear(inner, weights.down);
+    return down(inner);
   }
   Tensor gate, up;
   if (s_.feed_forward_kind == FeedForwardKind::gated) {
-    gate = linear(eager_, x, weights.gate);
+    gate = columns(weights.gate);
     gate = activated(gate, s_.activation);
-    up = linear(eager_, x, weights.up);
+    up = columns(weights.up);
   } else {
-    Tensor both = linear(eager_, x, weights.up);
+    Tensor both = columns(weights.up);
     eager_.recorder.host(HostClass::split);
     auto parts = aten::split_last<2>(eager_, both);
     both = Tensor{};
@@ -202,16 +225,16 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tenso
   up = Tensor{};
   if (s_.activation_dropout > 0.0) product = dropout(eager_, product, s_.activation_dropout);
   if (s_.norm == NormKind::rms_t5) product = aten::to(eager_, product, weights.down.weight->value.type);
-  return site_.row_linear(product, weights.down);
+  return down(product);
 }
 
 // As Transformers' grouped products run: tokens in the order of their experts, what comes from no expert set to zero.
-Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
+Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x, const Tensor& before) {
   const std::int64_t tokens = x.elements() / s_.hidden, places = tokens * s_.experts_per_token;
   using F = PointwiseFunction;
   const Tensor rows = view(eager_, x, {tokens, s_.hidden});
   Tensor chosen, share;
-  route(weights, rows, chosen, share);
+  route_entered(weights, rows, before, chosen, share);
   Tensor order, absent, result;
   order = eager_.empty({places}, DType::int64);
   const Tensor sorted = eager_.empty({places}, DType::int64);

@@ -45,6 +45,16 @@ struct MixerBackward final : eager::Node {
 
 }  // namespace
 
+// By hand the router reads what is whole on every rank, and gradients of its shares are added up. A module of DTensors
+// has gathered its input: the router's gradient is added up with those of experts, that of its weight at the end.
+void StackNetwork::route_entered(const ExpertWeights& weights, const Tensor& rows, const Tensor& before, Tensor& chosen,
+                                 Tensor& share) {
+  SplitLayers& split = site_.split;
+  if (!split.several() || split.dtensor()) return route(weights, rows, chosen, share);
+  route(weights, view(eager_, before, rows.sizes), chosen, share);
+  share = split.enter_whole(share);
+}
+
 void StackNetwork::route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share) {
   Tensor scores;
   if (s_.router_fp32) {

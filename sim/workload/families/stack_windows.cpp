@@ -22,7 +22,7 @@ void StackNetwork::make_stages() {
     stage.stack.stage_heads.clear();
     stage.stack.layers = s_.stage_layers[i];
     stage.stack.heads = s_.stage_heads[i];
-    stage.stack.hidden = width;
+    stage.stack.hidden = width;  // heads are as wide in all stages
     stage.stack.feed_forward = width * s_.inner() / s_.hidden;
     stage.stack.final_norm = false;
     const StagePart part{std::clamp<std::int64_t>(part_.first - first, 0, stage.stack.layers),
@@ -136,7 +136,8 @@ Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Ten
   const std::int64_t count = windows.sizes[0], patches = windows.sizes[1], side = std::min(s_.window_side, grid_);
   Tensor y, probabilities, bias, mask, v, k, q;
   if (moved) mask = moved_mask(sequences, count / sequences, side, windows.type);
-  project(weights, windows, windows, q, k, v);
+  const Tensor x = site_.split.enter(windows);
+  project(weights, x, x, q, k, v);
   bias = window_bias(weights, side);
   if (moved) bias = add(eager_, bias, mask);
   if (fuses()) {
@@ -145,8 +146,8 @@ Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Ten
     y = written_out(weights, q, k, v, bias, {}, probabilities);
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
-  y = view(eager_, y, {count, patches, s_.hidden});
-  return linear(eager_, y, weights.output);
+  y = view(eager_, y, {count, patches, s_.heads * s_.head_width()});
+  return site_.split.row_linear(y, weights.output);
 }
 
 }  // namespace ridgeline::families

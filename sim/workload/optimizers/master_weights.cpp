@@ -13,6 +13,7 @@ using eager::Tensor;
 MasterWeights::MasterWeights(Eager& eager, const Parameters& parameters) {
   for (const Parameter& parameter : parameters) {
     Parameter& copy = copies.emplace_back();
+    copy.partial_gradient = parameter.partial_gradient;
     copy.value = eager.empty(parameter.value.sizes, DType::fp32);
     eager.recorder.set_category(copy.value.storage.id(), Category::optimizer_state);
     eager.recorder.set_layer_like(copy.value.storage.id(), parameter.value.storage.id());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "sim/units/user_error.h"
@@ -19,13 +20,6 @@ namespace aten = eager::aten;
 namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Elements of one rank's part of a parameter, cut along its first dimension and padded.
-std::int64_t shard_elements(const Tensor& parameter, std::int64_t ranks) {
-  if (parameter.sizes.rank() == 0) return 1;
-  const std::int64_t rows = std::max<std::int64_t>(1, parameter.sizes[0]);
-  return ceil_div(rows, ranks) * (parameter.elements() / rows);
-}
 
 /// Pointers of a list of tensors go to the GPU before the kernel that walks them.
 void send_pointers(Eager& eager, std::int64_t tensors) {
@@ -63,10 +57,10 @@ class FullyShard::AfterBackward final : public eager::Node {
   std::size_t group_;
 };
 
-FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t blocks,
+FullyShard::FullyShard(Eager& eager, std::vector<eager::Parameter*> parameters, std::int64_t blocks,
                        const ParallelDescription& description, DType stored)
     : eager_(eager),
-      parameters_(parameters),
+      parameters_(std::move(parameters)),
       how_(description),
       stored_(stored),
       blocks_(blocks),
@@ -75,7 +69,7 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
              "all-gathers"),
       copy_in_(eager.recorder.add_stream("copies of shards")),
       reduce_(eager.recorder.add_stream("reduce-scatters")),
-      accumulated_(parameters.size()) {
+      accumulated_(parameters_.size()) {
   if (how_.reshard_after_forward.ranks > 1)
     between_.emplace(eager, GroupKind::shard, how_.reshard_after_forward.ranks, group_.stream());
   if (how_.replicate > 1) replicas_.emplace(eager, GroupKind::replicate, how_.replicate, "all-reduces");
@@ -89,45 +83,6 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
   eager.recorder.module = 0;
 }
 
-void FullyShard::share_out(std::int64_t calls) {
-  root_ = static_cast<std::size_t>(calls);
-  groups_.resize(expert_copies_ ? 2 * root_ + 1 : root_ + 1);
-  std::vector<StorageId> whole;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    eager::Parameter& parameter = parameters_[i];
-    shard_of_.push_back(&(parameter.of_experts ? expert_shards_ : shards_).emplace_back());
-    if (parameter.of_experts && !expert_copies_) {  // nobody has another part of it
-      shard_of_.back()->value = parameter.value;
-      continue;
-    }
-    const std::int64_t block = parameter.accumulate.layer;
-    const std::size_t number = block >= 0 && calls > 0 ? static_cast<std::size_t>(block / a_call_) : root_;
-    groups_[parameter.of_experts && number < root_ ? root_ + 1 + number : number].parameters.push_back(i);
-    whole.push_back(parameter.value.storage.id());
-  }
-  eager_.recorder.never_allocated(whole);
-}
-
-void FullyShard::make_shards(Group& group) {
-  const bool of_experts = &group - groups_.data() > static_cast<std::ptrdiff_t>(root_);
-  group.among = of_experts ? &*expert_copies_ : &group_;
-  auto sizes = std::make_shared<std::vector<std::int64_t>>();
-  for (const std::size_t i : group.parameters) {
-    const std::int64_t elements = shard_elements(parameters_[i].value, group.among->ranks());
-    eager_.recorder.layer = parameters_[i].accumulate.layer;
-    eager_.recorder.module = parameters_[i].accumulate.module;
-    if (host_) {
-      shard_of_[i]->value = HostShards::shard(elements, stored_);
-    } else {
-      shard_of_[i]->value = eager_.empty({elements}, stored_);
-      eager_.recorder.set_category(shard_of_[i]->value.storage.id(), Category::weights);
-    }
-    group.shard_elements += elements;
-    sizes->push_back(elements);
-  }
-  group.sizes = std::move(sizes);
-}
-
 std::vector<std::size_t> FullyShard::both_of(std::size_t number) const {
   const std::size_t experts = root_ + 1 + number;
   if (number >= root_ || experts >= groups_.size() || groups_[experts].parameters.empty()) return {number};
@@ -137,7 +92,7 @@ std::vector<std::size_t> FullyShard::both_of(std::size_t number) const {
 void FullyShard::take_own_gradients() {
   if (expert_copies_) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].of_experts) shard_of_[i]->gradient = std::exchange(parameters_[i].gradient, Tensor{});
+    if (parameters_[i]->of_experts) shard_of_[i]->gradient = std::exchange(parameters_[i]->gradient, Tensor{});
 }
 
 void FullyShard::begin_forward(bool sync) {
@@ -188,27 +143,27 @@ void FullyShard::gather(Group& group) {
   if (!group.between.empty()) return gather_between(group);
   eager::Recorder& recorder = eager_.recorder;
   recorder.host(HostClass::fsdp_gather);
-  const DType type = this->type();
   Tensor mine;  // this rank's part of the buffer
   {
     const OnStream there(recorder, copy_in_);
     Tensor cast;
     std::vector<Tensor> brought;
     if (host_) {
-      brought = host_->bring(*group.sizes, stored_, type);
-    } else if (type != stored_) {
-      cast = eager_.empty({group.shard_elements}, type);
-      recorder.op(MultiTensor{MultiTensorFunction::copy, stored_, group.sizes}, {}, {});
+      brought = host_->bring(*group.sizes, stored_, group.type);
+    } else if (!group.cast->empty()) {
+      cast = eager_.empty({std::accumulate(group.cast->begin(), group.cast->end(), std::int64_t{0})},
+                          *how_.parameter_type);
+      recorder.op(MultiTensor{MultiTensorFunction::copy, group.cast_from, group.cast}, {}, {});
     }
-    group.gathered = eager_.empty({elements_of(group)}, type);
+    group.gathered = eager_.empty({elements_of(group)}, group.type);
     recorder.set_category(group.gathered.storage.id(), Category::temporaries);
     mine = group.gathered;
     mine.sizes = {group.shard_elements};
-    recorder.op(MultiTensor{MultiTensorFunction::copy, type, group.sizes}, {}, {});
+    recorder.op(MultiTensor{MultiTensorFunction::copy, group.type, group.sizes}, {}, {});
   }
   recorder.wait_event(group_.stream(), recorder.record_event(copy_in_));
   const OnStream there(recorder, group_.stream());
-  group.among->run(CollectiveKind::all_gather, type, group.gathered.bytes(), mine, group.gathered);
+  group.among->run(CollectiveKind::all_gather, group.type, group.gathered.bytes(), mine, group.gathered);
   group.gathering = recorder.record_event(group_.stream());
 }
 
@@ -219,9 +174,9 @@ void FullyShard::copy_out(Group& group, bool forward) {
   if (forward && held_.defined())
     for (const std::uint8_t stream : {copy_in_, group_.stream()}) recorder.wait_event(stream, held_until_);
   recorder.wait_event(0, group.gathering);
-  for (const std::size_t i : group.parameters) recorder.fill_storage(parameters_[i].value.storage.id());
+  for (const std::size_t i : group.parameters) recorder.fill_storage(parameters_[i]->value.storage.id());
   send_pointers(eager_, static_cast<std::int64_t>(group.parameters.size()));
-  recorder.op(Copy{CopyKind::contiguous, type(), 1, elements_of(group), 1}, {&group.gathered}, {&group.gathered});
+  recorder.op(Copy{CopyKind::contiguous, group.type, 1, elements_of(group), 1}, {&group.gathered}, {&group.gathered});
   group.whole = true;
   const std::uint32_t copied = recorder.record_event(0);
   if (forward) {
@@ -236,12 +191,13 @@ void FullyShard::copy_out(Group& group, bool forward) {
 
 void FullyShard::reshard(Group& group) {
   if (!group.whole) return;
-  for (const std::size_t i : group.parameters) eager_.recorder.empty_storage(parameters_[i].value.storage.id());
+  for (const std::size_t i : group.parameters) eager_.recorder.empty_storage(parameters_[i]->value.storage.id());
   group.whole = false;
 }
 
 void FullyShard::begin_backward() {
   eager_.recorder.host(HostClass::fsdp_hooks);
+  for (Group& group : groups_) group.behind = false;
   before_backward(root_);
 }
 
@@ -260,7 +216,8 @@ void FullyShard::after_backward(std::size_t number) {
   const std::vector<std::size_t> both = both_of(number);
   for (auto i = both.rbegin(); i != both.rend(); ++i) {
     Group& group = groups_[*i];
-    for (const std::size_t parameter : group.parameters) accumulate(parameter);
+    group.behind = true;
+    for (const std::size_t parameter : group.trained) accumulate(parameter);
     if (sync_) {
       take_gradients(group);
       reshard(group);
@@ -279,7 +236,7 @@ void FullyShard::reduce_all() {
     reduce(*group);
   }
   for (const Group& group : groups_)
-    if (!group.parameters.empty()) eager_.recorder.wait_event(0, group.ready);
+    if (!group.trained.empty()) eager_.recorder.wait_event(0, group.ready);
   if (reducing_.defined()) eager_.recorder.wait_event(0, reduced_);
   reducing_ = Tensor{};
   held_ = Tensor{};
@@ -288,7 +245,7 @@ void FullyShard::reduce_all() {
 
 /// Gradients of micro-batches that are not exchanged stay whole, in the type they will be reduced in.
 void FullyShard::accumulate(std::size_t parameter) {
-  Tensor& gradient = parameters_[parameter].gradient;
+  Tensor& gradient = parameters_[parameter]->gradient;
   Tensor& sum = accumulated_[parameter];
   if (!gradient.defined()) return;
   if (sum.defined()) {
@@ -302,17 +259,18 @@ void FullyShard::accumulate(std::size_t parameter) {
 }
 
 void FullyShard::take_gradients(Group& group) {
-  for (const std::size_t i : group.parameters) {
-    Tensor& whole = accumulated_[i].defined() ? accumulated_[i] : parameters_[i].gradient;
+  for (const std::size_t i : group.trained) {
+    Tensor& whole = accumulated_[i].defined() ? accumulated_[i] : parameters_[i]->gradient;
     if (!whole.defined())
       throw UserError(fmt::format("model: {} numbers have no gradient when fully_shard sends those of their block",
-                                  parameters_[i].value.elements()));
+                                  parameters_[i]->value.elements()));
     group.gradients.push_back(std::move(whole));
     whole = Tensor{};
   }
 }
 
 void FullyShard::reduce(Group& group) {
+  if (group.trained.empty() && !group.parameters.empty()) return;  // nothing has a gradient
   eager::Recorder& recorder = eager_.recorder;
   recorder.host(HostClass::fsdp_reduce);
   if (reducing_.defined()) {
@@ -320,15 +278,15 @@ void FullyShard::reduce(Group& group) {
     reducing_ = Tensor{};
   }
   const DType given = group.gradients.front().type, type = how_.reduce_type.value_or(given);
-  reducing_ = eager_.empty({elements_of(group)}, type);
-  send_pointers(eager_, static_cast<std::int64_t>(group.parameters.size()));
+  reducing_ = eager_.empty({group.gradient_elements * group.among->ranks()}, type);
+  send_pointers(eager_, static_cast<std::int64_t>(group.trained.size()));
   Tensor flat = reducing_;
   flat.type = given;
   aten::pointwise(eager_, PointwiseFunction::cast, {&flat}, reducing_);
   group.gradients.clear();
   recorder.wait_event(reduce_, recorder.record_event(0));
   const OnStream there(recorder, reduce_);
-  Tensor mine = eager_.empty({group.shard_elements}, type);
+  Tensor mine = eager_.empty({group.gradient_elements}, type);
   group.among->run(CollectiveKind::reduce_scatter, type, reducing_.bytes(), reducing_, mine);
   reduced_ = recorder.record_event(reduce_);
   std::uint8_t last = reduce_;
@@ -339,14 +297,14 @@ void FullyShard::reduce(Group& group) {
     replicas_->run(CollectiveKind::all_reduce, type, mine.bytes(), mine, mine);
   }
   const OnStream after(recorder, last);
-  mine = aten::to(eager_, mine, stored_);
+  mine = aten::to(eager_, mine, stored(group.trained.front()));
   recorder.set_category(mine.storage.id(), Category::gradients);
   if (host_) {
     host_->take(*group.sizes, mine, added_);
     group.ready = recorder.record_event(last);
     return;
   }
-  for (const std::size_t i : group.parameters) {
+  for (const std::size_t i : group.trained) {
     eager::Parameter& shard = *shard_of_[i];
     Tensor part = mine;
     part.sizes = shard.value.sizes;
@@ -359,10 +317,14 @@ void FullyShard::reduce(Group& group) {
 
 void FullyShard::after_backward() {
   after_backward(root_);
+  // Blocks whose input requires no gradient have no hook there: the last callback of the pass runs for them.
+  for (std::size_t i = 0; i < root_; ++i)
+    if (!groups_[i].behind && groups_[i].whole) after_backward(i);
   eager::Recorder& recorder = eager_.recorder;
   if (sync_)
     for (const Group& group : groups_)
-      if (group.among == &group_ || !group.parameters.empty()) recorder.wait_event(0, group.ready);
+      if (group.parameters.empty() ? group.among == &group_ : !group.trained.empty())
+        recorder.wait_event(0, group.ready);
   if (reducing_.defined()) recorder.wait_event(0, reduced_);
   reducing_ = Tensor{};
   held_ = Tensor{};

@@ -22,9 +22,9 @@ namespace ridgeline::parallel {
 
 class FullyShard final : public families::BlockWrapper {
  public:
-  /// Shards a network whose parameters' `layer` says which block they belong to. Its whole parameters were never on the
-  /// device (built on "meta").
-  FullyShard(eager::Eager& eager, eager::Parameters& parameters, std::int64_t blocks,
+  /// Shards a network whose parameters' `layer` says which block they belong to, frozen ones too. Its whole parameters
+  /// were never on the device (built on "meta").
+  FullyShard(eager::Eager& eager, std::vector<eager::Parameter*> parameters, std::int64_t blocks,
              const ParallelDescription& description, DType stored);
 
   void begin_forward(bool sync);
@@ -53,17 +53,22 @@ class FullyShard final : public families::BlockWrapper {
   class BeforeBackward;
   class AfterBackward;
   struct Group {
-    std::vector<std::size_t> parameters;
-    ProcessGroup* among = nullptr;    ///< ranks that have a shard each
-    std::int64_t shard_elements = 0;  ///< of one rank, padded
-    bool whole = false;               ///< parameters are on the device
+    std::vector<std::size_t> parameters, trained;
+    ProcessGroup* among = nullptr;  ///< ranks that have a shard each
+    /// One rank's, padded: of what is gathered, in its type (bytes where parameters have several), and of gradients.
+    std::int64_t shard_elements = 0, gradient_elements = 0;
+    DType type = DType::fp32;  ///< that is gathered
+    bool whole = false;        ///< parameters are on the device
+    bool behind = false;       ///< the backward pass was seen behind it
     eager::Tensor gathered;
     std::uint32_t gathering = 0;                             ///< event: the buffer is complete
     std::vector<eager::Tensor> gradients;                    ///< taken from the parameters, to be reduced
     std::uint32_t ready = 0;                                 ///< event: the shards' gradients are complete
-    std::shared_ptr<const std::vector<std::int64_t>> sizes;  ///< elements of each shard
-    std::vector<eager::Tensor> between;                      ///< of each parameter, what stays between the passes
-    std::uint32_t kept = 0;                                  ///< event: that was copied
+    std::shared_ptr<const std::vector<std::int64_t>> sizes;  ///< of each shard, in numbers of `type`
+    std::shared_ptr<const std::vector<std::int64_t>> cast;   ///< elements of those that are stored in another type
+    DType cast_from = DType::fp32;
+    std::vector<eager::Tensor> between;  ///< of each parameter, what stays between the passes
+    std::uint32_t kept = 0;              ///< event: that was copied
   };
 
   void gather(Group& group);
@@ -83,10 +88,11 @@ class FullyShard final : public families::BlockWrapper {
   [[nodiscard]] std::vector<std::size_t> both_of(std::size_t number) const;
   void share_out(std::int64_t calls);
   void make_shards(Group& group);
-  [[nodiscard]] DType type() const { return how_.parameter_type.value_or(stored_); }
+  [[nodiscard]] DType stored(std::size_t parameter) const { return parameters_[parameter]->stored.value_or(stored_); }
+  [[nodiscard]] DType gathered(std::size_t parameter) const { return how_.parameter_type.value_or(stored(parameter)); }
 
   eager::Eager& eager_;
-  eager::Parameters& parameters_;
+  std::vector<eager::Parameter*> parameters_;
   const ParallelDescription& how_;
   DType stored_;
   std::int64_t blocks_;
@@ -98,7 +104,7 @@ class FullyShard final : public families::BlockWrapper {
   std::optional<ProcessGroup> expert_copies_;  ///< ranks with the same experts, where there are several
   std::vector<Group> groups_;                  ///< those of blocks, then the root, then those of the blocks' experts
   std::size_t root_ = 0;
-  eager::Parameters shards_, expert_shards_;
+  eager::Parameters shards_, expert_shards_, frozen_shards_;
   std::vector<eager::Parameter*> shard_of_;  ///< by parameter
   std::vector<eager::Tensor> accumulated_;   ///< whole gradients that were not exchanged yet, by parameter
   std::vector<std::size_t> order_;           ///< of the groups in the forward pass

@@ -17,13 +17,13 @@ void FullyShard::reshard_after_forward(Group& group) {
   if (between_ && group.among == &group_ && group.whole) {
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       const std::int64_t elements = (*group.sizes)[i] * group.among->ranks() / between_->ranks();
-      Tensor whole = parameters_[group.parameters[i]].value.detached();
+      Tensor whole = parameters_[group.parameters[i]]->value.detached();
       whole.sizes = {elements};
-      whole.type = type();
+      whole.type = group.type;
       eager_.recorder.host(HostClass::contiguous);
-      const Tensor& part = group.between.emplace_back(eager_.empty({elements}, type()));
+      const Tensor& part = group.between.emplace_back(eager_.empty({elements}, group.type));
       eager_.recorder.set_category(part.storage.id(), Category::weights);
-      eager_.recorder.op(Copy{CopyKind::contiguous, type(), 1, elements, 1}, {&whole}, {&part});
+      eager_.recorder.op(Copy{CopyKind::contiguous, group.type, 1, elements, 1}, {&whole}, {&part});
     }
     group.kept = eager_.recorder.record_event(0);
   }
@@ -39,15 +39,15 @@ void FullyShard::gather_between(Group& group) {
   Tensor mine;  // this rank's part of the buffer
   {
     const OnStream there(recorder, copy_in_);
-    group.gathered = eager_.empty({elements_of(group)}, type());
+    group.gathered = eager_.empty({elements_of(group)}, group.type);
     recorder.set_category(group.gathered.storage.id(), Category::temporaries);
     mine = group.gathered;
     mine.sizes = {elements_of(group) / between_->ranks()};
-    recorder.op(MultiTensor{MultiTensorFunction::copy, type(), std::move(sizes)}, {}, {});
+    recorder.op(MultiTensor{MultiTensorFunction::copy, group.type, std::move(sizes)}, {}, {});
   }
   recorder.wait_event(group_.stream(), recorder.record_event(copy_in_));
   const OnStream there(recorder, group_.stream());
-  between_->run(CollectiveKind::all_gather, type(), group.gathered.bytes(), mine, group.gathered);
+  between_->run(CollectiveKind::all_gather, group.type, group.gathered.bytes(), mine, group.gathered);
   group.gathering = recorder.record_event(group_.stream());
 }
 

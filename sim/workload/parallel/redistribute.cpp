@@ -1,5 +1,7 @@
 #include "sim/workload/parallel/redistribute.h"
 
+#include <utility>
+
 #include "sim/workload/aten/views.h"
 
 namespace ridgeline::parallel::dtensor {
@@ -49,32 +51,40 @@ Tensor scattered(Eager& eager, TensorParallel& ranks, const Tensor& whole) {
   return part;
 }
 
+/// This rank's part of `size` along `dimension`.
+Tensor sliced(Eager& eager, const Tensor& whole, int dimension, std::int64_t size) {
+  Dims sizes = whole.sizes;
+  sizes[dimension] = size;
+  Tensor part = eager.empty(sizes, whole.type);
+  eager.recorder.op(Copy{CopyKind::permute, whole.type, part.elements() / sizes.last(), sizes.last(), 1}, {&whole},
+                    {&part});
+  return part;
+}
+
 enum class Change : std::uint8_t { gathered, scattered, summed, none, sliced };
 
 struct RedistributeBackward final : Node {
-  RedistributeBackward(TensorParallel& all, Change what)
-      : Node(HostClass::dtensor_op_backward), ranks(all), change(what) {}
+  RedistributeBackward(TensorParallel& all, Change what, int along, std::int64_t part)
+      : Node(HostClass::dtensor_op_backward), ranks(all), change(what), dimension(along), size(part) {}
   TensorParallel& ranks;
   Change change;
+  int dimension;      ///< that is gathered or cut
+  std::int64_t size;  ///< of the input along it
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     switch (change) {
-      case Change::gathered: out[0] = gathered(eager, ranks, in[0], 1); break;
+      case Change::gathered: out[0] = gathered(eager, ranks, in[0], dimension); break;
       case Change::scattered: out[0] = scattered(eager, ranks, in[0]); break;
       case Change::summed: out[0] = sum_of_ranks(eager, ranks, in[0]); break;
       case Change::none: out[0] = in[0]; break;
-      case Change::sliced: {
-        Dims sizes = in[0].sizes;
-        sizes[sizes.rank() - 1] /= ranks.ranks();
-        out[0] = eager.empty(sizes, in[0].type);
-        eager.recorder.op(Copy{CopyKind::permute, in[0].type, out[0].elements() / sizes.last(), sizes.last(), 1},
-                          {&in[0]}, {&out[0]});
-      }
+      case Change::sliced: out[0] = sliced(eager, in[0], dimension, size); break;
     }
   }
 };
 
-Tensor with_node(Eager& eager, TensorParallel& ranks, const Tensor& x, Tensor result, Change backward) {
-  if (eager.needs_node({&x})) Eager::attach(result, eager.node<RedistributeBackward>({&x}, ranks, backward));
+Tensor with_node(Eager& eager, TensorParallel& ranks, const Tensor& x, Tensor result, Change backward,
+                 int dimension = 1) {
+  if (eager.needs_node({&x}))
+    Eager::attach(result, eager.node<RedistributeBackward>({&x}, ranks, backward, dimension, x.sizes[dimension]));
   return result;
 }
 
@@ -104,8 +114,23 @@ Tensor replicate(Eager& eager, TensorParallel& ranks, const Tensor& x) {
   eager.recorder.host(HostClass::dtensor_op, kHooks);
   return with_node(eager, ranks, x, x.detached(), Change::summed);
 }
-Tensor gather_columns(Eager& eager, TensorParallel& ranks, const Tensor& x) {
-  return with_node(eager, ranks, x, gathered(eager, ranks, x, x.sizes.rank() - 1), Change::sliced);
+Tensor gather_columns(Eager& eager, TensorParallel& ranks, const Tensor& x, std::int64_t columns) {
+  const int last = x.sizes.rank() - 1;
+  Tensor whole = gathered(eager, ranks, x, last);
+  whole.sizes[last] = columns;  // a view of the padded parts
+  return with_node(eager, ranks, x, std::move(whole), Change::sliced, last);
+}
+Tensor own_columns(Eager& eager, TensorParallel& ranks, const Tensor& x) {
+  const int last = x.sizes.rank() - 1;
+  eager.recorder.host(HostClass::dtensor_redistribute);
+  return with_node(eager, ranks, x, sliced(eager, x, last, x.sizes[last] / ranks.ranks()), Change::gathered, last);
+}
+Tensor whole_sequence(Eager& eager, TensorParallel& ranks, const Tensor& x) {
+  return with_node(eager, ranks, x, gathered(eager, ranks, x, 1), Change::sliced);
+}
+Tensor own_sequence(Eager& eager, TensorParallel& ranks, const Tensor& x) {
+  eager.recorder.host(HostClass::dtensor_redistribute);
+  return with_node(eager, ranks, x, sliced(eager, x, 1, x.sizes[1] / ranks.ranks()), Change::gathered);
 }
 
 }  // namespace ridgeline::parallel::dtensor

@@ -14,8 +14,14 @@ eager::Tensor scatter_sequence(eager::Eager& eager, TensorParallel& ranks, const
 eager::Tensor add_up(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
 /// Replicate; backward the gradients, which are partial, are added up.
 eager::Tensor replicate(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
-/// Shard(-1) → Replicate; backward this rank's part.
-eager::Tensor gather_columns(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
+/// Shard(-1) → Replicate of `columns`, which the last rank may have less of; backward this rank's part.
+eager::Tensor gather_columns(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x, std::int64_t columns);
+/// Replicate → Shard(-1); backward the parts of all ranks are gathered.
+eager::Tensor own_columns(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
+/// Shard(1) → Replicate, of which every rank computes the same: backward this rank's part.
+eager::Tensor whole_sequence(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
+/// Replicate → Shard(1); backward the parts of all ranks are gathered.
+eager::Tensor own_sequence(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
 /// A copy, added up over the ranks.
 eager::Tensor sum_of_ranks(eager::Eager& eager, TensorParallel& ranks, const eager::Tensor& x);
 

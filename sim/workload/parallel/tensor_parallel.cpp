@@ -47,6 +47,41 @@ Tensor TensorParallel::leave(const Tensor& x) {
   return result;
 }
 
+struct TensorParallel::ColumnsBackward final : Node {
+  ColumnsBackward(TensorParallel& ranks, bool gathers)
+      : Node(HostClass::tensor_boundary_backward), owner(ranks), all(gathers) {}
+  TensorParallel& owner;
+  bool all;
+  void backward(Eager&, Gradients& in, Gradients& out) override { out[0] = owner.columns(in[0], all); }
+};
+
+Tensor TensorParallel::columns(const Tensor& x, bool all) {
+  const Tensor own = aten::contiguous(eager_, x.detached());
+  Dims sizes = x.sizes;
+  std::int64_t& width = sizes[sizes.rank() - 1];
+  width = all ? width * ranks() : width / ranks();
+  const Tensor whole = all ? all_gather(own, 0) : own;  // the parts lie one behind the other
+  Tensor result = eager_.empty(sizes, x.type);
+  eager_.recorder.op(Copy{all ? CopyKind::concatenate : CopyKind::permute, x.type, result.elements() / sizes.last(),
+                          sizes.last(), all ? ranks() : 1},
+                     {&whole}, {&result});
+  return result;
+}
+
+Tensor TensorParallel::gather_columns(const Tensor& x) {
+  eager_.recorder.host(HostClass::tensor_boundary);
+  Tensor result = columns(x, true);
+  if (eager_.needs_node({&x})) Eager::attach(result, eager_.node<ColumnsBackward>({&x}, *this, false));
+  return result;
+}
+
+Tensor TensorParallel::own_columns(const Tensor& x) {
+  eager_.recorder.host(HostClass::tensor_boundary);
+  Tensor result = columns(x, false);
+  if (eager_.needs_node({&x})) Eager::attach(result, eager_.node<ColumnsBackward>({&x}, *this, true));
+  return result;
+}
+
 void TensorParallel::all_reduce(const Tensor& x) { group_.run(CollectiveKind::all_reduce, x.type, x.bytes(), x, x); }
 
 Tensor TensorParallel::all_gather(const Tensor& part, int along) {

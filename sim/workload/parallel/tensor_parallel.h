@@ -20,6 +20,10 @@ class TensorParallel {
   eager::Tensor enter(const eager::Tensor& x);
   /// Out of it: the parts of all ranks are added up in place, nothing backward.
   eager::Tensor leave(const eager::Tensor& x);
+  /// Columns of all ranks, of which each computes with all: backward this rank's.
+  eager::Tensor gather_columns(const eager::Tensor& x);
+  /// This rank's columns of what each computed: backward those of all are gathered.
+  eager::Tensor own_columns(const eager::Tensor& x);
   /// In place, on the current stream, without autograd.
   void all_reduce(const eager::Tensor& x);
   /// Parts along dimension `along` to the whole, a fresh tensor, on the current stream, without autograd.
@@ -28,6 +32,9 @@ class TensorParallel {
   eager::Tensor reduce_scatter(const eager::Tensor& whole, int along);
 
  private:
+  struct ColumnsBackward;
+  eager::Tensor columns(const eager::Tensor& x, bool all);
+
   eager::Eager& eager_;
   ProcessGroup group_;
 };
