@@ -27,15 +27,13 @@ void read_experts(const Mapping& mapping, ParallelDescription& result) {
   if (result.megatron())
     expert.fail("Megatron-LM's layers of experts are not modelled: expected 1, or framework: torch");
   if (result.split > 1) expert.fail("one process with its layers on several devices (split) goes with no other ranks");
-  if (result.pipelined() || result.context > 1)
-    expert.fail(fmt::format("experts over ranks beside {} ranks are not modelled: expected 1",
-                            result.pipelined() ? "pipeline" : "context parallel"));
   if (result.strategy != DataStrategy::ddp && result.strategy != DataStrategy::fsdp &&
       result.strategy != DataStrategy::zero2)
     mapping["strategy"].fail("with experts over ranks: expected ddp, fsdp or zero2");
-  if (result.data % result.expert != 0)
-    expert.fail(fmt::format("experts are spread over data parallel ranks: {} does not divide the {} of them",
-                            result.expert, result.data));
+  if (result.gradient_ranks() % result.expert != 0)
+    expert.fail(fmt::format("experts are spread over {}parallel ranks: {} does not divide the {} of them",
+                            result.context > 1 ? "data and context " : "data ", result.expert,
+                            result.gradient_ranks()));
   if (!capacity.is("dropless")) result.expert_capacity = capacity.number({0.01, kMostCapacity}, 0.0);
 }
 

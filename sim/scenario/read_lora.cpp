@@ -38,8 +38,7 @@ void check_ranks(const Value& section, const Mapping& mapping, const LoraDescrip
                  const TrainingDescription& training) {
   const ParallelDescription& how = training.parallel;
   const bool shards = how.shards_parameters() && how.several();
-  if (how.pipelined() || how.megatron())
-    section.fail("adapters of a pipeline's stages and of Megatron-LM's networks are not modelled");
+  if (how.megatron()) section.fail("adapters of Megatron-LM's networks are not modelled");
   if (how.deepspeed() && how.strategy == DataStrategy::zero3)
     section.fail("adapters under DeepSpeed are modelled with strategies zero1 and zero2");
   if (shards && how.offload) section.fail("adapters beside parameters in the host's memory (offload) are not modelled");

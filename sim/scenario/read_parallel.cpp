@@ -167,9 +167,6 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
   read_megatron(mapping, result);
   for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
     if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
-  if (dtensor && result.tensor > 1 && result.pipelined())
-    mapping[mapping.has("tensor_style") ? "tensor_style" : "tensor"].fail(
-        "dtensor inside the stages of a pipeline is not modelled; expected by-hand, or framework: megatron");
   if (!dtensor && !result.megatron() && result.sequence_parallel)
     mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
 }
@@ -376,6 +373,10 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
       model.head != ModelHead::masked_lm)
     section["framework"].fail("Megatron-LM's BERT has the head pretraining or masked-lm");
   if (!how.megatron() && how.tensor_style == TensorStyle::dtensor) {
+    if (how.pipelined())
+      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
+          "dtensor inside the stages of a pipeline is modelled for networks of family composed; expected by-hand, or "
+          "framework: megatron");
     if (model.family != ModelFamily::llama)
       section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
           "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama and of config.json; "

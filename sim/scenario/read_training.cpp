@@ -151,12 +151,12 @@ void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
   if (t.precision != Precision::bf16 && t.precision != Precision::amp_bf16 && t.precision != Precision::amp_fp16)
     mapping["precision"].fail("training.fp8 gives results in 16 bits: expected bf16, amp-bf16 or amp-fp16");
   constexpr std::int64_t kMultiple = 16;
-  if (t.micro_batch * t.sequence_length % kMultiple != 0)
+  if (t.micro_batch * t.tokens_of_rank() % kMultiple != 0)
     key.fail(fmt::format("{} tokens of a micro-batch are no multiple of {}, which torch._scaled_mm needs",
-                         t.micro_batch * t.sequence_length, kMultiple));
+                         t.micro_batch * t.tokens_of_rank(), kMultiple));
   if (compile) key.fail("under torch.compile was not measured and is not modelled: expected none");
-  if (t.parallel.pipelined() || t.parallel.context > 1 || t.parallel.megatron() || t.parallel.deepspeed())
-    key.fail("over stages or parts of sequences, with Megatron-LM or DeepSpeed is not modelled: expected none");
+  if (t.parallel.megatron() || t.parallel.deepspeed())
+    key.fail("with framework: megatron or deepspeed is not modelled: expected none");
   // Scales of a whole matrix would be found over ranks that have a part of it.
   if (t.parallel.tensor > 1 && t.parallel.tensor_style == TensorStyle::dtensor &&
       t.scaled_linear == ScaledLinear::tensorwise)

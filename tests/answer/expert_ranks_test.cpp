@@ -102,8 +102,10 @@ TEST(ExpertRanks, are_refused_by_name_where_they_are_not_modelled) {
   EXPECT_THAT(complaint_of({of_experts(8), "model.experts=12"}),
               HasSubstr("does not divide the 12 experts of sixteen"));
   EXPECT_THAT(complaint_of({of_experts(8), "model.experts=0"}), HasSubstr("sixteen has no experts: expected 1"));
-  EXPECT_THAT(complaint_of({of_experts(4), "training.parallel.data=4", "training.parallel.pipeline=2"}),
-              HasSubstr("beside pipeline ranks are not modelled"));
+  EXPECT_EQ(complaint_of({of_experts(4), "training.parallel.data=4", "training.parallel.pipeline=2",
+                          "training.gradient_accumulation=4"}),
+            "");
+  EXPECT_EQ(complaint_of({of_experts(8), "training.parallel.data=4", "training.parallel.context=2"}), "");
   EXPECT_EQ(complaint_of({of_experts(4), "training.parallel.data=4", "training.parallel.tensor=2",
                           "training.parallel.tensor_style=by-hand"}),
             "");

@@ -183,7 +183,8 @@ Tensor Composed::part_loss(const Tensor& output, const std::vector<Tensor>& targ
 
 Dims Composed::residual_before(std::int64_t block) const {
   const Stack& s = composition_.stack;
-  return {training_.micro_batch, s.tokens_before(block, training_.tokens_of_rank()), s.hidden << s.stage_of(block)};
+  const std::int64_t tokens = s.tokens_before(block, training_.tokens_of_rank());
+  return {training_.micro_batch, tokens / split_.whole_length(1), s.hidden << s.stage_of(block)};
 }
 
 Dims Composed::part_input(std::size_t part) const { return residual_before(parts_[part].first); }

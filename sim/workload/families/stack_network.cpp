@@ -127,7 +127,7 @@ void StackNetwork::make_layer(std::int64_t number) {
   LayerWeights& weights = layers_.emplace_back();
   make_attention(weights.attention, s_.key_value_rank > 0);
   if (s_.positions == PositionKind::relative && (number == part_.first || s_.relative_each_layer))
-    weights.attention.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
+    make_relative(weights.attention);
   weights.normed = s_.first_norm || number > 0;
   if (weights.normed) weights.attention_norm = norm_between(s_.hidden);
   const auto scale_of_sequence = [this] {
@@ -150,6 +150,13 @@ void StackNetwork::make_layer(std::int64_t number) {
     std::swap(weights.attention_norm, weights.attention_after);
     std::swap(weights.feed_forward_norm, weights.feed_forward_after);
   }
+}
+
+// Numbers that all layers add to scores are looked up before the blocks, where fully_shard has gathered the root alone.
+void StackNetwork::make_relative(AttentionWeights& weights) {
+  weights.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
+  if (site_.training.parallel.shards_parameters() && !s_.relative_each_layer)
+    weights.relative.weight->accumulate.layer = -1;
 }
 
 Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {

@@ -93,6 +93,7 @@ class StackNetwork {
   }
   void make_attention(AttentionWeights& weights, bool latent);
   void make_latent_attention(AttentionWeights& weights);
+  void make_relative(AttentionWeights& weights);
   void make_feed_forward(FeedForwardWeights& weights, std::int64_t inner);
   void make_experts(ExpertWeights& weights);
 

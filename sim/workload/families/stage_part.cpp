@@ -38,7 +38,7 @@ std::int64_t most_between_stages(const ModelDescription& model, const TrainingDe
     const std::int64_t block = cut_before(stage, stages, model);
     most = std::max(most, s.tokens_before(block, training.tokens_of_rank()) * (s.hidden << s.stage_of(block)));
   }
-  return most;
+  return training.parallel.sequence_parallel ? most / training.parallel.tensor : most;  // each rank sends its part
 }
 
 std::string why_not_cut(const ModelDescription& model, Framework framework) {

@@ -41,6 +41,8 @@ class FullyShard final : public families::BlockWrapper {
   eager::Parameters& shards() { return shards_; }
   /// The same of experts, which an optimizer has in a list of their own: shards over the ranks with the same ones.
   eager::Parameters& shards_of_experts() { return expert_shards_; }
+  /// Of a trained parameter, in their order: that of this rank's shard once it was reduced.
+  eager::Tensor& gradient_of(std::size_t trained);
   /// Gradients of experts that no other rank has are taken as they are, behind the last backward pass.
   void take_own_gradients();
   /// Shards, gradients and the optimizer are in the host's memory.
@@ -106,6 +108,7 @@ class FullyShard final : public families::BlockWrapper {
   std::size_t root_ = 0;
   eager::Parameters shards_, expert_shards_, frozen_shards_;
   std::vector<eager::Parameter*> shard_of_;  ///< by parameter
+  std::vector<std::size_t> trained_;         ///< parameters that are
   std::vector<eager::Tensor> accumulated_;   ///< whole gradients that were not exchanged yet, by parameter
   std::vector<std::size_t> order_;           ///< of the groups in the forward pass
   eager::Tensor held_;                       ///< gathered buffer of the group before

@@ -32,6 +32,7 @@ void FullyShard::share_out(std::int64_t calls) {
     eager::Parameters& list = parameter.frozen ? frozen_shards_ : parameter.of_experts ? expert_shards_ : shards_;
     shard_of_.push_back(&list.emplace_back());
     shard_of_.back()->partial_gradient = parameter.partial_gradient;
+    if (!parameter.frozen) trained_.push_back(i);
     if (parameter.of_experts && !expert_copies_) {  // nobody has another part of it
       shard_of_.back()->value = parameter.value;
       continue;
@@ -42,6 +43,12 @@ void FullyShard::share_out(std::int64_t calls) {
     whole.push_back(parameter.value.storage.id());
   }
   eager_.recorder.never_allocated(whole);
+}
+
+Tensor& FullyShard::gradient_of(std::size_t trained) {
+  eager::Parameter& parameter = *parameters_[trained_[trained]];
+  const bool own = parameter.of_experts && !expert_copies_;
+  return own ? parameter.gradient : shard_of_[trained_[trained]]->gradient;
 }
 
 void FullyShard::make_shards(Group& group) {

@@ -10,7 +10,7 @@ StageHooks stage_hooks(eager::Recorder& recorder, FullyShard* sharded, Distribut
             .before_backward = [sharded](bool) { sharded->begin_backward(); },
             .after_backward = [sharded](bool) { sharded->after_backward(); },
             .reduce_gradients = [sharded] { sharded->reduce_all(); },
-            .parameters = &sharded->shards()};
+            .gradient_of = [sharded](std::size_t parameter) { return &sharded->gradient_of(parameter); }};
   }
   if (replicated == nullptr) return {};
   return {.before_forward = [&recorder] { recorder.host(HostClass::ddp_forward); },

@@ -273,7 +273,7 @@ void StageRuntime::reduce_gradients(const Stage& stage) {
   if (training_.gradient_accumulation == 1) return;
   const std::size_t end = family_.part_ends[stage.part];
   for (std::size_t i = end - parameters_of(stage); i < end; ++i) {
-    Tensor& gradient = (hooks_.parameters != nullptr ? *hooks_.parameters : family_.parameters)[i].gradient;
+    Tensor& gradient = hooks_.gradient_of ? *hooks_.gradient_of(i) : family_.parameters[i].gradient;
     if (!gradient.defined()) continue;
     eager_.recorder.host(HostClass::optimizer_op);
     aten::pointwise(eager_, PointwiseFunction::scale, {&gradient}, gradient);

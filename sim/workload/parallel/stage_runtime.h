@@ -22,8 +22,9 @@ namespace ridgeline::parallel {
 struct StageHooks {
   std::function<void()> before_forward, after_forward;
   std::function<void(bool last)> before_backward, after_backward;
-  std::function<void()> reduce_gradients;   ///< after the last backward pass of a step
-  eager::Parameters* parameters = nullptr;  ///< whose gradients are divided then, in the place of the stage's own
+  std::function<void()> reduce_gradients;  ///< after the last backward pass of a step
+  /// Gradient of a trained parameter that is divided then, in the place of the stage's own.
+  std::function<eager::Tensor*(std::size_t)> gradient_of{};
 };
 
 class StageRuntime {
