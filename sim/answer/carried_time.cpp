@@ -106,4 +106,16 @@ std::function<std::int64_t(const std::vector<trace::MeasuredKernel>&)> carried_b
   };
 }
 
+std::function<std::int64_t(const std::vector<trace::MeasuredKernel>&)> link_bytes(const Gpu& recorded) {
+  if (recorded.host_link.bandwidth.value() <= 0.0) return {};
+  KernelLaunch empty;
+  empty.work = FixedWork{FixedWork::What::memcpy_host_to_device, 0.0, 1.0};
+  const double start = make_engine("analytic", recorded)->time(empty, {}).time.value();
+  return [rate = recorded.host_link.bandwidth.value(), start](const std::vector<trace::MeasuredKernel>& kernels) {
+    double moving = 0.0;
+    for (const trace::MeasuredKernel& kernel : kernels) moving += std::max(0.0, kernel.seconds - start);
+    return std::llround(moving * rate);
+  };
+}
+
 }  // namespace ridgeline

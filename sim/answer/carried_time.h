@@ -26,4 +26,7 @@ std::function<std::int64_t(const std::vector<trace::MeasuredKernel>&)> carried_b
                                                                                      const Software& software,
                                                                                      const std::string& engine);
 
+/// Gives for copies over the host's link the bytes that the link of the GPU they were `recorded` on moves in that time.
+std::function<std::int64_t(const std::vector<trace::MeasuredKernel>&)> link_bytes(const Gpu& recorded);
+
 }  // namespace ridgeline

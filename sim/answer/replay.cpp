@@ -234,12 +234,33 @@ std::string undescribed_gpu(const RecordedWorkload& workload) {
   return gpu.name.empty() ? name : name + ", which hw/ does not describe";
 }
 
+void leave_out_carried_traffic(StepTimes& times, const StepProgram& program, const trace::Replayable& recorded) {
+  std::map<std::uint32_t, std::uint32_t> without;  // entries of times.different
+  std::size_t launch = 0;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    std::uint32_t& time = times.of_launch[launch++];
+    if (action.stream == 0 || action.call == Action::kNoCall) continue;
+    if (recorded.recorded[recorded.origin[action.call]].understood) continue;
+    const auto [entry, is_new] = without.try_emplace(time, static_cast<std::uint32_t>(times.different.size()));
+    if (is_new) {
+      KernelTime idle = times.different[time];
+      idle.dram_read_bytes = idle.dram_write_bytes = idle.l2_bytes = 0.0;
+      times.different.push_back(idle);
+    }
+    time = entry->second;
+  }
+}
+
 trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
   const RecordedWorkload& workload = *s.recorded;
   trace::Replayable recorded = workload.file->made_for([&](const trace::RecordedGpu&) {
     const Gpu& on = workload.recorded_on ? *workload.recorded_on : s.gpu;
-    return trace::RecordedDevice{on.dram.bandwidth.value() * on.dram.read_efficiency, on.launch.kernel_fixed.value(),
-                                 carried_bytes(on, s.gpu, s.software, std::string(engine)), runs_recorded_library(s),
+    return trace::RecordedDevice{on.dram.bandwidth.value() * on.dram.read_efficiency,
+                                 on.launch.kernel_fixed.value(),
+                                 carried_bytes(on, s.gpu, s.software, std::string(engine)),
+                                 link_bytes(on),
+                                 runs_recorded_library(s),
                                  s.cluster.has_value()};
   });
   if (recorded.recorded.empty()) describe_calls(recorded);

@@ -60,6 +60,11 @@ std::string undescribed_gpu(const RecordedWorkload& workload);
 
 /// The recording of a scenario's step made ready for its GPU and software. Throws UserError where most of its time was
 /// measured on a GPU that nobody named or described, and nothing else is known of it.
+/// Kernels whose measured time is carried over have bytes that stand for that time. Beside kernels of other streams
+/// those are no traffic: what such a kernel draws is not known, and it leaves the others the DRAM and the board's
+/// power.
+void leave_out_carried_traffic(StepTimes& times, const StepProgram& program, const trace::Replayable& recorded);
+
 trace::Replayable replayable_of(const Scenario& scenario, std::string_view engine);
 
 /// The prediction of a run of a recorded step, and the recording beside it. Throws as StepRun does.

@@ -175,8 +175,10 @@ const StepTimes& StepRun::timed() const {
           },
           [](const StepResidency& held) { return held.bytes(); });
     }
-    return time_step(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, known, timer_of_collectives(scenario_),
-                     residency.get());
+    StepTimes times = time_step(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, known,
+                                timer_of_collectives(scenario_), residency.get());
+    if (scenario_.recorded) leave_out_carried_traffic(times, made, *recording());
+    return times;
   });
 }
 

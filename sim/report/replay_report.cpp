@@ -85,9 +85,16 @@ void write_classes(std::string& out, const ReplayResult& r) {
   out += "\n";
   const UnderstoodTimes understood = understood_times(r);
   Seconds all{};
+  std::array<Seconds, kTimeClasses> kernels = r.prediction.time_by_class;
+  // Beside other streams too, as the measured ones are: the prediction's are what each adds to the step.
+  if (r.has_measured_kernels) {
+    kernels = {};
+    for (const ReplayedOp& op : r.ops)
+      for (std::size_t i = 0; i < kTimeClasses; ++i) kernels[i] += op.predicted_by_class[i];
+  }
   for (const Seconds measured : r.measured_by_class) all += measured;
   for (std::size_t i = 0; i < kTimeClasses; ++i) {
-    const Seconds predicted = r.prediction.time_by_class[i], measured = r.measured_by_class[i];
+    const Seconds predicted = kernels[i], measured = r.measured_by_class[i];
     if (predicted.value() <= 0 && measured.value() <= 0) continue;
     if (r.has_measured_kernels)
       fmt::format_to(to, "  {:>10} {:>10} {:>9}         {}\n", to_string(predicted), to_string(measured),

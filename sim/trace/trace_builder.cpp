@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/trace/profiler/unrecorded_layouts.h"
+
 namespace ridgeline::trace {
 namespace {
 
@@ -61,7 +63,23 @@ bool TraceBuilder::call(const AtenCall& call, const HostWork& host_work) {
   return true;
 }
 
+bool TraceBuilder::link_copy(const AtenCall& call, std::optional<double> host_seconds) {
+  if (!link_bytes_ || !goes_over_host_link(call)) return false;
+  AtenTensor moved;
+  moved.type = DType::uint8;
+  moved.sizes = {std::max<std::int64_t>(1, link_bytes_(call.kernels))};
+  const bool upload = call.kernels.front().name.starts_with("Memcpy HtoD");
+  std::vector<MappedOp> ops;
+  ops.push_back({Copy{upload ? CopyKind::host_to_device : CopyKind::device_to_host, moved.type, 1, moved.sizes[0], 1},
+                 upload ? std::vector<AtenTensor>{} : std::vector{moved},
+                 upload ? std::vector{moved} : std::vector<AtenTensor>{}, HostClass::other, HostClass::other});
+  into_.defects.add("copies over the host's link, their measured time carried over by its rate");
+  add(call, std::move(ops), false, host_seconds);
+  return true;
+}
+
 void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seconds) {
+  if (link_copy(call, host_seconds)) return;
   UnknownOp op = unknown_op(call);
   double measured = 0.0;
   for (const MeasuredKernel& kernel : call.kernels) measured += kernel.seconds;
@@ -83,33 +101,19 @@ void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seco
   add(call, std::move(ops), false, host_seconds);
 }
 
-std::optional<std::uint32_t> TraceBuilder::collective(const AtenCall& call, const std::optional<Collective>& op,
-                                                      bool beside, double host_seconds) {
-  OpTrace& made = trace();
-  if (beside) {
-    if (made.streams.empty()) made.streams = {"default", "collectives"};
-    made.records.push_back({Record::Kind::record_event, HostClass::other, 0, made.events});
-    made.records.push_back({Record::Kind::wait_event, HostClass::other, 1, made.events++});
-    stream_ = 1;
-  }
-  if (op) {
-    AtenTensor buffer;
-    buffer.type = DType::uint8;
-    buffer.sizes = {op->bytes};
-    std::vector<MappedOp> ops;
-    ops.push_back({*op, {buffer}, {buffer}, HostClass::other, HostClass::other});
-    add(call, std::move(ops), true, host_seconds);
-  } else {
-    unknown(call, host_seconds);
-  }
-  stream_ = 0;
-  if (!beside) return std::nullopt;
-  made.records.push_back({Record::Kind::record_event, HostClass::other, 1, made.events});
-  return made.events++;
+void TraceBuilder::collective(const AtenCall& call, const std::optional<Collective>& op, double host_seconds) {
+  if (!op) return unknown(call, host_seconds);
+  AtenTensor buffer;
+  buffer.type = DType::uint8;
+  buffer.sizes = {op->bytes};
+  std::vector<MappedOp> ops;
+  ops.push_back({*op, {buffer}, {buffer}, HostClass::other, HostClass::other});
+  add(call, std::move(ops), true, host_seconds);
 }
 
-void TraceBuilder::await(std::uint32_t event) {
-  trace().records.push_back({Record::Kind::wait_event, HostClass::other, 0, event});
+void TraceBuilder::record(const Record& event) {
+  trace().records.push_back(event);
+  trace().events = std::max(trace().events, event.index + 1);
 }
 
 void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood,

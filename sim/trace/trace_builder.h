@@ -23,12 +23,14 @@ class TraceBuilder {
   /// are not recorded.
   /// `carried_bytes` says so instead, where it is given.
   using CarriedBytes = std::function<std::int64_t(const std::vector<MeasuredKernel>&)>;
+  /// `link_bytes`: of copies between host and device.
   explicit TraceBuilder(Replayable& into, double bytes_per_second = 0.0, double kernel_fixed = 0.0,
-                        CarriedBytes carried_bytes = {})
+                        CarriedBytes carried_bytes = {}, CarriedBytes link_bytes = {})
       : into_(into),
         bytes_per_second_(bytes_per_second),
         kernel_fixed_(kernel_fixed),
-        carried_bytes_(std::move(carried_bytes)) {}
+        carried_bytes_(std::move(carried_bytes)),
+        link_bytes_(std::move(link_bytes)) {}
 
   MapContext context;
   DispatcherHost modelled_host;  ///< where the recording does not measure the host
@@ -42,6 +44,11 @@ class TraceBuilder {
   /// Host work in seconds, in steps of a microsecond whose rest is carried on, as is what is negative.
   void host_time(double seconds);
   void wait();
+  /// Names of the streams, where there are several; calls go to the default one, entry 0, until another is set.
+  void name_streams(std::vector<std::string> names) { trace().streams = std::move(names); }
+  void set_stream(std::uint8_t stream) { stream_ = stream; }
+  /// An event that is recorded or waited for; the recording numbers events.
+  void record(const Record& event);
   void begin_step();
   void end_step();
 
@@ -52,14 +59,12 @@ class TraceBuilder {
   bool call(const AtenCall& call, const HostWork& host = {});
   /// A call without a rule, costed by its bytes (or by what its measured time can move).
   void unknown(const AtenCall& call, std::optional<double> host_seconds = std::nullopt);
-  /// A kernel of NCCL; without `op` its measured time is carried over. `beside`: on a stream of its own, once the
-  /// default one has come to here; gives the event of its end.
-  std::optional<std::uint32_t> collective(const AtenCall& call, const std::optional<Collective>& op, bool beside,
-                                          double host_seconds);
-  /// The default stream waits for it.
-  void await(std::uint32_t event);
+  /// A kernel of NCCL; without `op` its measured time is carried over.
+  void collective(const AtenCall& call, const std::optional<Collective>& op, double host_seconds);
 
  private:
+  /// Large copies over the host's link as copies of what the link moves in their time. False: it is none.
+  bool link_copy(const AtenCall& call, std::optional<double> host_seconds);
   std::uint32_t index_of(const Op& op);
   void add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, std::optional<double> host_seconds);
   std::vector<Operand> operands_of(const AtenCall& call, const MappedOp& mapped);
@@ -75,7 +80,7 @@ class TraceBuilder {
 
   Replayable& into_;
   double bytes_per_second_, kernel_fixed_;
-  CarriedBytes carried_bytes_;
+  CarriedBytes carried_bytes_, link_bytes_;
   double host_carry_ = 0.0;
   std::uint8_t stream_ = 0;  ///< of what is added
   std::unordered_multimap<std::size_t, std::uint32_t> table_;

@@ -192,22 +192,24 @@ TEST(WorkedBuilder, CollectivesRunBesideOrInLine) {
   Built built;
   const Collective sum{CollectiveKind::all_reduce, GroupKind::data, DType::bf16, 8, 64};
   const AtenCall call = built_call("nccl", {}, Phase::backward, {measured("nccl", 8)});
-  EXPECT_FALSE(built.builder.collective(call, sum, false, 0.0));
+  built.builder.collective(call, sum, 0.0);
   EXPECT_TRUE(built.into.recording.trace.streams.empty());
-  const auto ended = built.builder.collective(call, sum, true, 2e-6);
-  ASSERT_TRUE(ended);
-  EXPECT_EQ(*ended, 1u);
-  built.builder.await(*ended);
-  EXPECT_EQ(built.builder.collective(call, std::nullopt, true, 0.0), 3u);
+  built.builder.name_streams({"default", "collectives"});
+  built.builder.record({Record::Kind::record_event, HostClass::other, 0, 0});
+  built.builder.record({Record::Kind::wait_event, HostClass::other, 1, 0});
+  built.builder.set_stream(1);
+  built.builder.collective(call, sum, 2e-6);
+  built.builder.record({Record::Kind::record_event, HostClass::other, 1, 3});
+  built.builder.record({Record::Kind::wait_event, HostClass::other, 0, 3});
+  built.builder.collective(call, std::nullopt, 0.0);
+  built.builder.set_stream(0);
   built.call("aten::relu", {kMatrix});
   EXPECT_EQ(built.text(),
             "collective all_reduce data bf16 ranks=8 bytes=64 [0:64 > 1:64] backward\n"
             "event 0 of 0\n1 waits for 0\nhost python_fixed 2\n"
             "collective all_reduce data bf16 ranks=8 bytes=64 [1:64 > 2:64] backward on 1\n"
-            "event 1 of 1\n0 waits for 1\n"
-            "event 2 of 0\n1 waits for 2\n"
+            "event 3 of 1\n0 waits for 3\n"
             "unknown nccl read_bytes=0 written_bytes=0 [3:0 > 4:0] backward on 1\n"
-            "event 3 of 1\n"
             "relu 3x5 fp32>fp32 contiguous [5:60 > 6:60] forward\n");
   EXPECT_EQ(built.into.recording.trace.events, 4u);
   EXPECT_EQ(built.into.recording.trace.streams, (std::vector<std::string>{"default", "collectives"}));

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "sim/units/budget.h"
 
@@ -31,6 +34,39 @@ std::vector<double> times_beside_others(const std::vector<GpuEvent>& gpu) {
   }
   for (std::size_t i = 0; i < gpu.size(); ++i) beside[i] = std::min(beside[i], gpu[i].end - gpu[i].begin);
   return beside;
+}
+
+MeasuredStep measured_step(const ProfilerEvents& events, const std::vector<std::size_t>& items,
+                           const StepWindow& window) {
+  MeasuredStep m;
+  m.gpu = events.gpu_name;
+  m.which_step = window.name;
+  if (events.ranks > 1) m.which_step += fmt::format(", of the first of {} ranks in the file", events.ranks);
+  std::vector<std::pair<double, double>> spans;
+  double first = std::numeric_limits<double>::infinity(), last = -first;
+  for (const std::size_t g : items) {
+    const GpuEvent& item = events.gpu[g];
+    spans.emplace_back(item.begin, item.end);
+    first = std::min(first, item.begin), last = std::max(last, item.end);
+    m.kernel_sum += (item.end - item.begin) * 1e-6;
+    ++m.kernels;
+  }
+  m.busy = union_of(std::move(spans)) * 1e-6;
+  m.span = (last - first) * 1e-6;
+  m.step = (window.marked ? window.end - window.begin : std::max(last, window.end) - window.begin) * 1e-6;
+  for (const MemoryEvent& event : events.memory) {
+    if (!window.contains(event.at)) continue;
+    m.peak_allocated = std::max(m.peak_allocated, event.allocated);
+    m.peak_reserved = std::max(m.peak_reserved, event.reserved);
+  }
+  return m;
+}
+
+std::size_t devices_of(const ProfilerEvents& events, const std::vector<std::size_t>& items) {
+  std::set<std::int64_t> devices;
+  for (const std::size_t g : items)
+    if (events.gpu[g].kind == GpuEvent::Kind::kernel) devices.insert(events.gpu[g].device);
+  return devices.size();
 }
 
 }  // namespace ridgeline::trace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/trace/profiler/profiler_events.h"
+#include "sim/trace/profiler/profiler_steps.h"
 
 namespace ridgeline::trace {
 
@@ -15,5 +16,12 @@ double union_of(std::vector<std::pair<double, double>> spans);
 /// same device too. Copies to and from the host take nothing of the SMs and next to nothing of the memory: they do not
 /// count.
 std::vector<double> times_beside_others(const std::vector<GpuEvent>& gpu);
+
+/// Totals of the step; `items` are entries of `events.gpu`, at least one.
+MeasuredStep measured_step(const ProfilerEvents& events, const std::vector<std::size_t>& items,
+                           const StepWindow& window);
+
+/// GPUs on which kernels among these ran.
+std::size_t devices_of(const ProfilerEvents& events, const std::vector<std::size_t>& items);
 
 }  // namespace ridgeline::trace

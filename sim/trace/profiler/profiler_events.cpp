@@ -27,7 +27,7 @@ std::uint32_t NamePool::add(std::string_view name) {
 
 namespace {
 
-enum class Wanted : std::uint8_t { nothing, operation, runtime, kernel, copy, set, annotation, overhead, memory };
+enum class Wanted : std::uint8_t { nothing, operation, runtime, kernel, copy, set, sync, annotation, overhead, memory };
 
 /// Categories as today's Kineto and older ones spell them.
 Wanted wanted(std::string_view category, std::string_view phase, std::string_view name) {
@@ -37,21 +37,14 @@ Wanted wanted(std::string_view category, std::string_view phase, std::string_vie
     std::string_view category;
     Wanted wanted;
   };
-  static constexpr Entry kEntries[] = {{"cpu_op", Wanted::operation},
-                                       {"cuda_runtime", Wanted::runtime},
-                                       {"kernel", Wanted::kernel},
-                                       {"cuda_driver", Wanted::runtime},
-                                       {"gpu_memset", Wanted::set},
-                                       {"gpu_memcpy", Wanted::copy},
-                                       {"user_annotation", Wanted::annotation},
-                                       {"overhead", Wanted::overhead},
-                                       {"Operator", Wanted::operation},
-                                       {"operator", Wanted::operation},
-                                       {"Runtime", Wanted::runtime},
-                                       {"runtime", Wanted::runtime},
-                                       {"Kernel", Wanted::kernel},
-                                       {"Memcpy", Wanted::copy},
-                                       {"Memset", Wanted::set},
+  static constexpr Entry kEntries[] = {{"cpu_op", Wanted::operation},   {"cuda_runtime", Wanted::runtime},
+                                       {"kernel", Wanted::kernel},      {"cuda_driver", Wanted::runtime},
+                                       {"gpu_memset", Wanted::set},     {"cuda_sync", Wanted::sync},
+                                       {"gpu_memcpy", Wanted::copy},    {"user_annotation", Wanted::annotation},
+                                       {"overhead", Wanted::overhead},  {"Operator", Wanted::operation},
+                                       {"operator", Wanted::operation}, {"Runtime", Wanted::runtime},
+                                       {"runtime", Wanted::runtime},    {"Kernel", Wanted::kernel},
+                                       {"Memcpy", Wanted::copy},        {"Memset", Wanted::set},
                                        {"hip_runtime", Wanted::runtime}};
   for (const Entry& entry : kEntries)
     if (entry.category == category) return entry.wanted;
@@ -125,7 +118,7 @@ simdjson::error_code raw_object(od::value value, std::string_view& into) {
 
 struct Arguments {
   double correlation = -1, external_id = -1, stream = -1, bytes = 0, allocated = -1, reserved = -1, device_type = -1,
-         device = 0;
+         device = 0, wait_on_stream = -1, record_correlation = -1;
   double grid[3] = {0, 0, 0};
   GpuEvent::Message message;  ///< of a collective
 };
@@ -172,6 +165,8 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
     else if (key == "External id" || key == "external id") take(result.external_id);
     else if (key == "stream") take(result.stream);
     else if (key == "device") take(result.device);
+    else if (key == "wait_on_stream") take(result.wait_on_stream);
+    else if (key == "wait_on_cuda_event_record_corr_id") take(result.record_correlation);
     else if (key == "bytes" || key == "Bytes") take(result.bytes);
     else if (key == "Total Allocated") take(result.allocated);
     else if (key == "Total Reserved") take(result.reserved);
@@ -232,6 +227,17 @@ void ProfilerEventReader::State::keep(Wanted kind, HostEvent event, std::optiona
                             whole(a.external_id), a.stream >= 0 ? whole(a.stream) : event.thread,
                             whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes)), whole(a.device),
                             event.place, a.message, whole(a.grid[1])});
+      break;
+    }
+    case Wanted::sync: {
+      const Arguments a = read_arguments(arguments);
+      using Kind = SyncEvent::Kind;
+      const Kind waits = name == "Stream Wait Event" ? Kind::stream_waits
+                         : name.starts_with("Event") ? Kind::host_waits_for_event
+                         : name == "Stream Sync"     ? Kind::host_waits_for_stream
+                                                     : Kind::host_waits_for_all;
+      events.syncs.push_back({waits, event.begin, event.end, whole(a.stream), whole(a.wait_on_stream),
+                              whole(a.correlation), whole(a.record_correlation), event.place});
       break;
     }
     case Wanted::memory: {
@@ -353,6 +359,7 @@ ProfilerEvents ProfilerEventReader::finish() {
   settle(s.events.operators);
   settle(s.events.runtime);
   settle(s.events.gpu);
+  settle(s.events.syncs);
   settle(s.events.annotations);
   settle(s.events.overheads);
   for (MemoryEvent& event : s.events.memory) event.at -= s.first;

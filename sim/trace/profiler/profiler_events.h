@@ -59,6 +59,16 @@ struct GpuEvent {
   Message message{};
   std::int64_t blocks_down = 0;  ///< the second side of the grid
 };
+/// A wait as Kineto writes it with its streams ("cuda_sync").
+struct SyncEvent {
+  enum class Kind : std::uint8_t { stream_waits, host_waits_for_event, host_waits_for_stream, host_waits_for_all };
+  Kind kind = Kind::host_waits_for_all;
+  double begin = 0.0, end = 0.0;
+  std::int64_t stream = -1, wait_on_stream = -1;
+  std::int64_t correlation = -1,
+               record_correlation = -1;  ///< of the call that waits, of the one that recorded the event
+  EventPlace place = 0;
+};
 /// The allocator after an allocation or a free.
 struct MemoryEvent {
   double at = 0.0;
@@ -71,6 +81,7 @@ struct ProfilerEvents {
   std::vector<OperatorEvent> operators;
   std::vector<RuntimeEvent> runtime;  ///< launches and waits
   std::vector<GpuEvent> gpu;
+  std::vector<SyncEvent> syncs;
   std::vector<HostEvent> annotations;
   std::vector<HostEvent> overheads;  ///< time the profiler took for itself
   std::vector<MemoryEvent> memory;

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -17,6 +16,7 @@
 #include "sim/trace/profiler/profiler_steps.h"
 #include "sim/trace/profiler/recorded_collectives.h"
 #include "sim/trace/profiler/recorded_sizes.h"
+#include "sim/trace/profiler/recorded_streams.h"
 #include "sim/trace/profiler/unrecorded_layouts.h"
 #include "sim/trace/profiler/unseen_launches.h"
 #include "sim/trace/trace_builder.h"
@@ -33,6 +33,7 @@ struct Entry {
   double begin = 0.0, end = 0.0;        ///< of the call on the host
   std::size_t gpu = kNone;              ///< kNone: a wait
   std::size_t innermost = kNone;        ///< operator
+  std::size_t call = kNone;             ///< of a wait, entry of the runtime's calls
   std::vector<std::size_t> candidates;  ///< operators with a rule, outermost first
 };
 
@@ -43,7 +44,7 @@ class ProfileReplay {
         path_(path),
         clock_(events),
         device_(device({events.gpu_name, events.gpu_memory})),
-        builder_(result_, device_.bytes_per_second, device_.fixed_seconds, device_.carried_bytes) {
+        builder_(result_, device_.bytes_per_second, device_.fixed_seconds, device_.carried_bytes, device_.link_bytes) {
     result_.format = Format::pytorch_profiler;
     result_.defects = std::move(defects);
     result_.memory_known = false;
@@ -69,7 +70,9 @@ class ProfileReplay {
     while (!entries_.empty() && entries_.back().gpu == kNone) entries_.pop_back();  // the end of the measurement
     if (entries_.empty()) throw UserError(fmt::format("{}: nothing was launched in the step chosen", path_));
     result_.defects.add(std::string(kLaunchesWithoutKernel), launches_without_kernel(events_, window_));
-    collectives_ = collective_kernels(events_, issued_);
+    collectives_ = collective_kernels(events_);
+    streams_ = recorded_streams(events_, issued_, streams_of_items(), window_);
+    builder_.name_streams(streams_.names);
     find_phases();
     find_sizes();
     measure();
@@ -82,7 +85,7 @@ class ProfileReplay {
     if (!window_.marked) host_position_ = std::max(window_.begin, entries_.front().end - kBeforeFirstLaunch);
     builder_.begin_step();
     emit(entries_, 0);
-    await_collectives(std::numeric_limits<double>::infinity());
+    pass_events(std::numeric_limits<double>::infinity());
     builder_.host_time(clock_.between(host_position_, window_.end));
     builder_.end_step();
     return std::move(result_);
@@ -100,7 +103,7 @@ class ProfileReplay {
     std::vector<bool> unseen(events_.gpu.size());
     for (std::size_t g = 0; g < events_.gpu.size(); ++g) {
       const GpuEvent& item = events_.gpu[g];
-      Entry entry{item.begin, item.begin, g, kNone, {}};
+      Entry entry{item.begin, item.begin, g, kNone, kNone, {}};
       const auto call = by_correlation.find(item.correlation);
       const auto external = by_external.find(item.external_id);
       if (call != by_correlation.end()) {
@@ -126,7 +129,7 @@ class ProfileReplay {
     }
     for (std::size_t i = 0; i < events_.runtime.size(); ++i) {
       const RuntimeEvent& call = events_.runtime[i];
-      if (waits_for_gpu(events_.names[call.name])) entries_.push_back({call.begin, call.end, kNone, around[i], {}});
+      if (waits_for_gpu(events_.names[call.name])) entries_.push_back({call.begin, call.end, kNone, around[i], i, {}});
     }
     // Items of one launch call (a CUDA graph) keep the order in which they ran.
     std::stable_sort(entries_.begin(), entries_.end(),
@@ -151,6 +154,17 @@ class ProfileReplay {
   }
   [[nodiscard]] const std::string& name_of_operator(std::size_t op) const {
     return events_.names[events_.operators[op].name];
+  }
+
+  /// By entry of events_.gpu. Kernels that a library runs beside each other within one call are that call's.
+  [[nodiscard]] std::vector<std::int64_t> streams_of_items() const {
+    std::vector<std::int64_t> streams;
+    for (const GpuEvent& item : events_.gpu) streams.push_back(item.stream);
+    std::map<std::size_t, std::int64_t> first;  // by operator
+    for (const Entry& entry : entries_)
+      if (entry.gpu != kNone && !entry.candidates.empty())
+        streams[entry.gpu] = first.try_emplace(entry.candidates.front(), streams[entry.gpu]).first->second;
+    return streams;
   }
 
   void find_phases() {
@@ -178,42 +192,23 @@ class ProfileReplay {
   }
 
   void measure() {
-    MeasuredStep& m = result_.measured;
-    m.gpu = events_.gpu_name;
-    m.which_step = window_.name;
-    if (events_.ranks > 1) m.which_step += fmt::format(", of the first of {} ranks in the file", events_.ranks);
-    std::vector<std::pair<double, double>> spans;
-    std::set<std::int64_t> devices;
-    for (const Entry& entry : entries_) {
-      if (entry.gpu == kNone) continue;
-      const GpuEvent& item = events_.gpu[entry.gpu];
-      spans.emplace_back(item.begin, item.end);
-      if (item.kind == GpuEvent::Kind::kernel) devices.insert(item.device);
-      m.kernel_sum += (item.end - item.begin) * 1e-6;
-      ++m.kernels;
-    }
-    if (devices.size() > 1)
+    std::vector<std::size_t> items;
+    for (const Entry& entry : entries_)
+      if (entry.gpu != kNone) items.push_back(entry.gpu);
+    result_.measured = measured_step(events_, items, window_);
+    if (const std::size_t devices = devices_of(events_, items); devices > 1)
       result_.recording.trace.notes.push_back(fmt::format(
-          "one process launched kernels on {} GPUs: they are predicted one behind the other on one", devices.size()));
-    m.busy = union_of(spans) * 1e-6;
-    double first = spans.front().first, last = spans.front().second;
-    for (const auto& [begin, end] : spans) first = std::min(first, begin), last = std::max(last, end);
-    m.span = (last - first) * 1e-6;
-    m.step = (window_.marked ? window_.end - window_.begin : std::max(last, window_.end) - window_.begin) * 1e-6;
-    for (const MemoryEvent& event : events_.memory) {
-      if (!window_.contains(event.at)) continue;
-      m.peak_allocated = std::max(m.peak_allocated, event.allocated);
-      m.peak_reserved = std::max(m.peak_reserved, event.reserved);
-    }
+          "one process launched kernels on {} GPUs: they are predicted one behind the other on one", devices));
   }
 
   /// Entries of one operator become one call; where its rule does not understand it, the operators inside it do.
   void emit(std::span<const Entry> entries, std::size_t level) {
     while (!entries.empty()) {
       const Entry& first = entries.front();
-      await_collectives(first.begin);
+      pass_events(first.begin);
       const bool has_candidate = level < first.candidates.size();
       const auto same = [&](const Entry& e) {
+        if (stream_of(e) != stream_of(first)) return false;
         if (has_candidate) return level < e.candidates.size() && e.candidates[level] == first.candidates[level];
         return level >= e.candidates.size() && e.innermost == first.innermost && first.innermost != kNone;
       };
@@ -222,8 +217,10 @@ class ProfileReplay {
       const auto group = entries.first(count);
       entries = entries.subspan(count);
       const bool launches = std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu != kNone; });
+      builder_.set_stream(stream_of(first));
       if (!launches) {
-        wait_for(group);
+        builder_.host_time(host_until(group));
+        wait_as(group);
       } else if (has_candidate) {
         if (calls_itself(group, level) || !emit_without_copies(group, level)) emit(group, level + 1);
       } else {
@@ -233,25 +230,37 @@ class ProfileReplay {
     }
   }
 
-  /// The network's stream waits for those that the host let it wait for up to now.
-  void await_collectives(double now) {
-    while (!awaited_.empty() && awaited_.begin()->first <= now) {
-      builder_.await(awaited_.begin()->second);
-      awaited_.erase(awaited_.begin());
+  [[nodiscard]] std::uint8_t stream_of(const Entry& entry) const {
+    return entry.gpu == kNone || streams_.names.empty() ? 0 : streams_.stream_of[entry.gpu];
+  }
+  /// What streams recorded and waited for before the host came to `now`.
+  void pass_events(double now) {
+    const auto passed = [&](const StreamEvent& event) {
+      return event.at < now || (event.at == now && event.record.kind == Record::Kind::wait_event);
+    };
+    for (; next_event_ < streams_.order.size() && passed(streams_.order[next_event_]); ++next_event_)
+      builder_.record(streams_.order[next_event_].record);
+  }
+  /// The host waits as the calls among these do.
+  void wait_as(std::span<const Entry> group) {
+    bool all = false;
+    for (const Entry& entry : group) {
+      if (entry.gpu != kNone) continue;
+      pass_events(entry.begin);
+      const auto event = streams_.host_waits.find(entry.call);
+      if (event != streams_.host_waits.end())
+        builder_.record({Record::Kind::host_waits_for_event, HostClass::other, 0, event->second});
+      all = all || event == streams_.host_waits.end();
     }
+    if (all) builder_.wait();
   }
 
   void emit_unknown(std::span<const Entry> group, const AtenCall& call) {
     const auto collective = group.front().gpu == kNone ? collectives_.end() : collectives_.find(group.front().gpu);
-    if (collective != collectives_.end()) {
-      const CollectiveKernel& kernel = collective->second;
-      const auto ended =
-          builder_.collective(call, device_.knows_links ? kernel.op : std::nullopt, kernel.beside, host_until(group));
-      if (ended) awaited_.emplace(kernel.awaited, *ended);
-      return;
-    }
+    if (collective != collectives_.end())
+      return builder_.collective(call, device_.knows_links ? collective->second : std::nullopt, host_until(group));
     builder_.unknown(call, host_until(group));
-    if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
+    wait_as(group);
   }
 
   /// Autocast casts the operands inside an operator and then calls it anew, with the types it runs with.
@@ -304,13 +313,8 @@ class ProfileReplay {
     builder_.context.tf32 = tf32;
     builder_.context.cudnn_tf32 = tf32 || call.kernels.empty();
     if (!builder_.call(call, [&] { return host_until(group); })) return false;
-    if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
+    wait_as(group);
     return true;
-  }
-
-  void wait_for(std::span<const Entry> group) {
-    builder_.host_time(host_until(group));
-    builder_.wait();
   }
 
   /// Host seconds since the group before, up to the return of this group's last call.
@@ -377,8 +381,9 @@ class ProfileReplay {
   std::vector<Entry> entries_;
   std::vector<double> issued_, beside_;  ///< by entry of events_.gpu
   std::vector<HostEvent> optimizer_;
-  std::map<std::size_t, CollectiveKernel> collectives_;
-  std::multimap<double, std::uint32_t> awaited_;  ///< events of collectives, by when they are waited for
+  std::map<std::size_t, std::optional<Collective>> collectives_;
+  RecordedStreams streams_;
+  std::size_t next_event_ = 0;  ///< of the streams' order
   StepWindow window_;
   JoinsBackward joins_backward_;
   double last_backward_ = -1.0, host_position_ = 0.0;

@@ -21,6 +21,8 @@ struct RecordedDevice {
   double fixed_seconds = 0.0;     ///< a kernel takes at least
   /// Bytes of an operation that takes as long where the step is replayed; empty: by the two numbers above.
   std::function<std::int64_t(const std::vector<MeasuredKernel>&)> carried_bytes{};
+  /// Bytes that the recording's host link moves in the time of copies over it; empty: as for other kernels.
+  std::function<std::int64_t(const std::vector<MeasuredKernel>&)> link_bytes{};
   bool same_library = false;  ///< as MapContext's
   bool knows_links = false;   ///< the replay is on a cluster: collectives are operations, not times carried over
 };

@@ -36,36 +36,6 @@ std::optional<DType> type_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// The stream of the network's own kernels: the one with most of their time.
-std::int64_t main_stream(const ProfilerEvents& events) {
-  std::map<std::int64_t, double> busy;
-  for (const GpuEvent& item : events.gpu)
-    if (!is_collective_kernel(events.names[item.name])) busy[item.stream] += item.end - item.begin;
-  const auto most =
-      std::max_element(busy.begin(), busy.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == busy.end() ? 0 : most->first;
-}
-
-/// When streams were told to wait, other than by the calls of collectives themselves; ascending.
-std::vector<double> waits_of_streams(const ProfilerEvents& events) {
-  const std::vector<std::size_t> around = operators_around(events.runtime, events.operators);
-  const std::vector<std::size_t> parents = parents_of(events.operators);
-  std::vector<double> waits;
-  for (std::size_t i = 0; i < events.runtime.size(); ++i) {
-    const std::string& call = events.names[events.runtime[i].name];
-    if (call != "cudaStreamWaitEvent" && call != "cuStreamWaitEvent") continue;
-    bool of_collective = false;
-    for (std::size_t op = around[i]; op != kNoOperator && !of_collective; op = parents[op]) {
-      const std::string& name = events.names[events.operators[op].name];
-      of_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::") ||
-                      name == "record_param_comms" || name.starts_with("nccl:");
-    }
-    if (!of_collective) waits.push_back(events.runtime[i].begin);
-  }
-  std::sort(waits.begin(), waits.end());
-  return waits;
-}
-
 /// A reduction through shared memory, by the operator that launched it: all ranks of the job take part.
 std::optional<Collective> shared_memory_reduction(const ProfilerEvents& events, std::size_t op) {
   if (op == kNoOperator || events.world < 2) return std::nullopt;
@@ -114,33 +84,18 @@ std::optional<Collective> collective_of(const GpuEvent::Message& message) {
   return Collective{*kind, GroupKind::data, *type, ranks, most * bytes_of(*type)};
 }
 
-std::map<std::size_t, CollectiveKernel> collective_kernels(const ProfilerEvents& events,
-                                                           const std::vector<double>& issued) {
-  std::map<std::size_t, CollectiveKernel> found;
-  for (std::size_t g = 0; g < events.gpu.size(); ++g)
-    if (is_collective_kernel(events.names[events.gpu[g].name])) found[g];
-  if (found.empty()) return found;
-  const std::int64_t main = main_stream(events);
-  const std::vector<double> waits = waits_of_streams(events);
-  std::vector<std::pair<double, double>> starts;  // of the network's own: on the device, and issued up to then
-  for (std::size_t g = 0; g < events.gpu.size(); ++g)
-    if (events.gpu[g].stream == main && !found.contains(g)) starts.emplace_back(events.gpu[g].begin, issued[g]);
-  std::sort(starts.begin(), starts.end());
-  for (std::size_t i = 1; i < starts.size(); ++i) starts[i].second = std::max(starts[i].second, starts[i - 1].second);
+std::map<std::size_t, std::optional<Collective>> collective_kernels(const ProfilerEvents& events) {
+  std::map<std::size_t, std::optional<Collective>> found;
   std::vector<std::size_t> shared;
-  for (const auto& [g, kernel] : found)
-    if (events.names[events.gpu[g].name].find("nccl") == std::string::npos) shared.push_back(g);
-  for (const auto& [g, op] : operators_of(events, shared)) found[g].op = shared_memory_reduction(events, op);
-  for (auto& [g, kernel] : found) {
-    const GpuEvent& item = events.gpu[g];
-    if (auto told = collective_of(item.message)) kernel.op = told;
-    kernel.beside = item.stream != main;
-    if (!kernel.beside) continue;
-    auto last = std::lower_bound(starts.begin(), starts.end(), std::pair{item.end, 0.0});
-    const double after = std::max(issued[g], last == starts.begin() ? 0.0 : std::prev(last)->second);
-    const auto wait = std::upper_bound(waits.begin(), waits.end(), after);
-    if (wait != waits.end()) kernel.awaited = *wait;
+  for (std::size_t g = 0; g < events.gpu.size(); ++g) {
+    const std::string& name = events.names[events.gpu[g].name];
+    if (!is_collective_kernel(name)) continue;
+    found[g];
+    if (name.find("nccl") == std::string::npos) shared.push_back(g);
   }
+  for (const auto& [g, op] : operators_of(events, shared)) found[g] = shared_memory_reduction(events, op);
+  for (auto& [g, op] : found)
+    if (auto told = collective_of(events.gpu[g].message)) op = told;
   return found;
 }
 

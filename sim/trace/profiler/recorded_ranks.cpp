@@ -50,7 +50,7 @@ void keep_first_rank(ProfilerEvents& events, const std::string& path) {
   const auto keep = [&](auto& of_kind) {
     std::erase_if(of_kind, [&](const auto& event) { return event.place >= ranks[1].first; });
   };
-  keep(events.operators), keep(events.runtime), keep(events.gpu);
+  keep(events.operators), keep(events.runtime), keep(events.gpu), keep(events.syncs);
   keep(events.annotations), keep(events.overheads), keep(events.memory);
 }
 
