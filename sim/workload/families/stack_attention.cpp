@@ -186,8 +186,7 @@ void StackNetwork::project_latent(const AttentionWeights& weights, const Tensor&
   aten::split_last(eager_, queries, {plain, moving}, {&still_q, &moving_q});
   const Tensor compressed = linear(eager_, x, weights.key_value_down);
   aten::split_last(eager_, compressed, {s_.key_value_rank, moving}, {&rank, &moving_k});
-  const Tensor normed = split.enter_whole(norm(rank, weights.key_value_rank_norm));
-  Tensor up = split.partial_linear(normed, weights.key_value_up);
+  Tensor up = split.partial_linear(split.enter_whole(norm(rank, weights.key_value_rank_norm)), weights.key_value_up);
   up = transpose(eager_, view(eager_, up, {batch, length, s_.heads, plain + value}), 1, 2);
   aten::split_last(eager_, up, {plain, value}, {&still_k, &v});
   moving_k = split.enter_whole(moving_k);
