@@ -157,6 +157,27 @@ TEST(SplitStack, by_hand_latent_attention_adds_up_gradients_of_ranks_and_of_the_
   EXPECT_EQ(all.size(), 1u);
 }
 
+// A norm's result goes with the product that reads it: before attention only what views show is left of the rank.
+TEST(SplitStack, latent_attention_keeps_no_result_of_a_frozen_norm) {
+  for (const std::int64_t ranks : {1, 4}) {  // whose heads are of other sizes than the rank
+    TrainingDescription t = split_training(ranks, TensorStyle::by_hand);
+    t.lora = LoraDescription{.rank = 4};
+    const OpTrace trace = split_run(kLatent, t);
+    std::map<std::uint32_t, std::int64_t> live;
+    const std::int64_t normed = kSplitRows * kSplitTokens * 32 * 2;
+    bool met = false;
+    for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end && !met; ++i) {
+      const Record& record = trace.records[i];
+      if (record.kind == Record::Kind::allocate) live[record.index] = trace.storages[record.index].bytes;
+      if (record.kind == Record::Kind::free) live.erase(record.index);
+      if (record.kind != Record::Kind::op) continue;
+      met = std::holds_alternative<Attention>(trace.ops[trace.calls[record.index].op]);
+    }
+    EXPECT_TRUE(met);
+    EXPECT_EQ(std::count_if(live.begin(), live.end(), [&](const auto& one) { return one.second == normed; }), 0);
+  }
+}
+
 // By hand the gradients of shares are added up, for the router; DTensors add up the router's own.
 TEST(SplitStack, experts_are_entered_and_left_once) {
   auto by_hand = sent(split_run(kExperts, split_training(2, TensorStyle::by_hand)), GroupKind::tensor);
