@@ -79,12 +79,49 @@ void add_memory(StepDetail& detail, const StepProgram& program, const MemoryResu
   }
 }
 
+/// Further runs of equal micro-batches, at even distances.
+std::vector<SpanCopy> copies_of(const Timeline& timeline) {
+  std::vector<SpanCopy> copies;
+  const RepeatedLaunches& held = timeline.repeat.launches;
+  if (held.times <= 1 || held.end == held.begin) return copies;
+  std::size_t last = held.end - 1;
+  while (last > held.begin && timeline.kernels[last].stream != 0) --last;
+  const Seconds period = (timeline.repeat.gpu_end - timeline.kernels[last].end) / static_cast<double>(held.times - 1);
+  for (std::int64_t run = 1; run < held.times; ++run)
+    copies.push_back({static_cast<std::uint32_t>(held.begin), static_cast<std::uint32_t>(held.end),
+                      static_cast<double>(run) * period});
+  return copies;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> runs_of_spans(const StepDetail& detail) {
+  std::vector<std::int64_t> runs(detail.spans.size() + 1, 0);  // changes first
+  for (const SpanCopy& copy : detail.copies) ++runs[copy.begin], --runs[copy.end];
+  std::int64_t now = 1;
+  for (std::int64_t& one : runs) one = now += one;
+  runs.pop_back();
+  return runs;
+}
+
+std::vector<LaunchSpan> every_span(const StepDetail& detail) {
+  std::vector<LaunchSpan> all = detail.spans;
+  for (const SpanCopy& copy : detail.copies)
+    for (std::uint32_t i = copy.begin; i < copy.end; ++i) {
+      LaunchSpan span = detail.spans[i];
+      span.issued += copy.shift, span.start += copy.shift, span.end += copy.shift;
+      all.push_back(span);
+    }
+  if (!detail.copies.empty())
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+  return all;
+}
 
 StepDetail step_detail(const StepRun& run, bool with_memory) {
   StepDetail detail;
   detail.step = run.timeline().step;
   add_spans(detail, run.program(), run.times(), run.timeline());
+  detail.copies = run.pipeline() != nullptr ? run.pipeline()->timeline().further : copies_of(run.timeline());
   detail.streams = run.trace().streams;
   if (detail.streams.empty()) detail.streams.emplace_back("kernels");
   if (with_memory && !run.program().steps.empty() && knows_allocations(run.scenario()))

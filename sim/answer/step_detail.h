@@ -8,6 +8,7 @@
 
 #include "sim/answer/step_run.h"
 #include "sim/memory/memory_run.h"
+#include "sim/timeline/pipeline_timeline.h"
 
 namespace ridgeline {
 
@@ -29,6 +30,9 @@ struct LaunchSpan {
   Seconds start, end;
 };
 
+/// Launches [begin, end) of the spans once more, all later by `shift`: they were not simulated one by one.
+using SpanCopy = LaunchRun;
+
 /// The allocator after some allocation or free.
 struct MemoryPoint {
   Seconds at;  ///< start on the GPU of the kernel that follows in the order of the program
@@ -39,10 +43,16 @@ struct MemoryPoint {
 struct StepDetail {
   Seconds step;
   std::vector<KernelKind> kinds;     ///< in the order they first run
-  std::vector<LaunchSpan> spans;     ///< in the order of the program
+  std::vector<LaunchSpan> spans;     ///< in the order of the program; what is held once has those of its first run
+  std::vector<SpanCopy> copies;      ///< further runs, in the order of their begins
   std::vector<std::string> streams;  ///< what each stream is for; one where there is but the default
   std::vector<MemoryPoint> memory;   ///< in the order of the program; empty where memory runs out
 };
+
+/// How often each of the spans runs.
+std::vector<std::int64_t> runs_of_spans(const StepDetail& detail);
+/// All of them with their copies, in the order of their starts.
+std::vector<LaunchSpan> every_span(const StepDetail& detail);
 
 /// Of a run; throws as it does. Without memory its last field is empty.
 StepDetail step_detail(const StepRun& run, bool with_memory = true);

@@ -87,6 +87,8 @@ void AnswerOptions::add_to(CLI::App& command) {
                     "write the step to this file as a Chrome trace (for Perfetto and HolisticTraceAnalysis; .gz "
                     "compresses)")
       ->excludes(every);
+  command.add_flag("--timeline-compact", timeline_compact,
+                   "write equal micro-batches of --timeline once, with a mark for how often they run");
   command.add_flag("--memory-report", memory_report, "who holds the memory, over the step and at its peak")
       ->excludes(every);
   command
@@ -126,7 +128,7 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   const auto make = [&files](const std::string& path, auto text) {
     if (!path.empty()) files.emplace_back(path, std::async(std::launch::async, with_same_budget(std::move(text))));
   };
-  make(options.timeline, [&] { return answer_timeline(run); });
+  make(options.timeline, [&] { return answer_timeline(run, options.timeline_compact ? Unrolled::no : Unrolled::yes); });
   make(options.op_trace, [&] { return answer_op_trace(run); });
   make(options.memory_snapshot, [&] { return answer_memory_snapshot(run); });
   prediction = full_prediction(

@@ -11,7 +11,7 @@ namespace ridgeline::app {
 struct AnswerOptions {
   std::string engine = "analytic", format = "text", op_trace, memory_snapshot, timeline, html;
   bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false, all_notes = false,
-       check = false;
+       check = false, timeline_compact = false;
   int modules = 0;
 
   /// The object must outlive the parsing of the command line.

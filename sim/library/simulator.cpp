@@ -109,7 +109,7 @@ TimelineTable timeline_of(const StepDetail& detail) {
     table.names.push_back(kind.name);
     table.shapes.push_back(kind.shape);
   }
-  for (const LaunchSpan& span : detail.spans) {
+  for (const LaunchSpan& span : every_span(detail)) {
     table.kind.push_back(static_cast<std::int32_t>(span.kind));
     table.phase.push_back(static_cast<std::int32_t>(span.phase));
     table.layer.push_back(span.layer);

@@ -6,6 +6,7 @@
 
 #include "sim/answer/replay.h"
 #include "sim/answer/step_detail.h"
+#include "sim/answer/whole_step.h"
 #include "sim/memory/memory_snapshot.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/json/question_json.h"
@@ -93,20 +94,35 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
   return json;
 }
 
-std::string answer_timeline(const StepRun& run) {
+std::string answer_timeline(const StepRun& run, Unrolled unrolled) {
   const Scenario& scenario = run.scenario();
+  std::optional<WholeStep> whole;
+  if (unrolled == Unrolled::yes) whole = whole_step(run);
+  std::optional<PipelineTimeline> pipeline;
+  std::vector<const StepProgram*> classes;
+  if (unrolled == Unrolled::yes && run.pipeline() != nullptr) {
+    pipeline = run.pipeline()->with_every_rank();
+    for (const RankKernels& rank : pipeline->kernels) {
+      classes.resize(std::max(classes.size(), rank.of_class + 1));
+      classes[rank.of_class] = &run.pipeline()->run_of_class(rank.of_class).program();
+    }
+  }
   std::span<const MemorySample> memory;
-  if (knows_allocations(scenario)) memory = run.memory_run().samples;
+  if (whole) memory = whole->memory;
+  else if (knows_allocations(scenario)) memory = run.memory_run().samples;
   return chrome_trace({.title = scenario.title,
-                       .program = run.program(),
-                       .times = run.times(),
-                       .timeline = run.timeline(),
+                       .program = whole ? whole->step.program : run.program(),
+                       .times = whole ? whole->times : run.times(),
+                       .timeline = whole ? whole->timeline : run.timeline(),
                        .gpu = scenario.gpu,
                        .host = scenario.host,
                        .cuda_graphs = scenario.cuda_graphs,
                        .memory = memory,
                        .optimizer = scenario.recorded ? "Optimizer" : class_of(scenario.training.optimizer.kind),
-                       .pipeline = run.pipeline() != nullptr ? &run.pipeline()->timeline() : nullptr,
+                       .pipeline = pipeline                    ? &*pipeline
+                                   : run.pipeline() != nullptr ? &run.pipeline()->timeline()
+                                                               : nullptr,
+                       .classes = classes,
                        .cuda = scenario.software.cuda,
                        .block = scenario.recorded ? "" : block_of(scenario.model.family)});
 }

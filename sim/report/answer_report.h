@@ -22,7 +22,9 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
                                    const std::string& tool);
 
 /// The step as a Chrome trace.
-std::string answer_timeline(const StepRun& run);
+enum class Unrolled : bool { no, yes };
+/// `unrolled`: equal micro-batches that are simulated once are written as often as they run.
+std::string answer_timeline(const StepRun& run, Unrolled unrolled = Unrolled::yes);
 /// The run's operations and allocations, a line each.
 std::string answer_op_trace(const StepRun& run);
 /// The run's allocations as PyTorch's memory snapshot.

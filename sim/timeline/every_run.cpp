@@ -12,13 +12,14 @@
 namespace ridgeline {
 namespace {
 
-/// Actions of all runs: about 1 GB of plans, spans and durations.
-constexpr std::uint32_t kMostPlayed = 4'000'000;
+/// Actions of all runs: about 1 GB of plans, spans and durations. With allocations, of which nothing is played, more.
+constexpr std::uint32_t kMostPlayed = 4'000'000, kMostWritten = 16'000'000;
 
 /// Writes runs of the repeated actions one behind another, and gives the events of each their own names.
 class Writer {
  public:
-  Writer(const StepProgram& program, std::int64_t runs) : program_(program), repeat_(program.repeat_of_steady_step()) {
+  Writer(const StepProgram& program, std::int64_t runs, bool allocations = false)
+      : program_(program), repeat_(program.repeat_of_steady_step()), allocations_(allocations) {
     repeat_.times = runs;
     result_.events = program.trace != nullptr ? program.trace->events : 0;
     result_.repeat = repeated_launches(program);
@@ -28,12 +29,13 @@ class Writer {
   EveryRun write() {
     const StepRange step = program_.steps.back();
     const StepRange held = repeat_.actions;
-    const auto most = static_cast<std::int64_t>(kMostPlayed / std::max(1u, held.end - held.begin));
+    const std::uint32_t all = allocations_ ? kMostWritten : kMostPlayed;
+    const auto most = static_cast<std::int64_t>(all / std::max(1u, held.end - held.begin));
     if (repeat_.times > most)
       throw UserError(
           fmt::format("{} micro-batches of {} actions each, one after the other, are more than the {},000,000 that a "
                       "timeline holds: a larger micro-batch needs fewer",
-                      repeat_.times, held.end - held.begin, kMostPlayed / 1'000'000));
+                      repeat_.times, held.end - held.begin, all / 1'000'000));
     result_.actions.reserve(step.end - step.begin + (held.end - held.begin) * static_cast<std::size_t>(repeat_.times));
     for (std::uint32_t i = step.begin; i < held.begin; ++i) add(program_.actions[i]);
     first_ = recorded_;
@@ -58,7 +60,9 @@ class Writer {
     Action action = given;
     switch (action.kind) {
       case Action::Kind::allocate:
-      case Action::Kind::free: return;
+      case Action::Kind::free:
+        if (!allocations_) return;
+        break;
       case Action::Kind::record_event: {
         const std::size_t number = recorded_++;
         numbers_[given.index] = number;
@@ -94,6 +98,7 @@ class Writer {
 
   const StepProgram& program_;
   RepeatedActions repeat_;
+  bool allocations_;
   EveryRun result_;
   std::unordered_map<std::uint32_t, std::size_t> numbers_;  ///< of the last time each event was recorded
   std::vector<std::uint32_t> originals_;                    ///< events in the order in which they are recorded
@@ -109,5 +114,23 @@ bool plays_every_run(const StepProgram& program) {
 }
 
 EveryRun every_run(const StepProgram& program, std::int64_t runs) { return Writer(program, runs).write(); }
+
+UnrolledStep unrolled_step(const StepProgram& of) {
+  const RepeatedActions held = of.repeat_of_steady_step();
+  const std::uint32_t begin = of.steps.back().begin;
+  EveryRun runs = Writer(of, held.times, true).write();
+  OpTrace trace = *of.trace;
+  trace.events = static_cast<std::uint32_t>(runs.events);
+  UnrolledStep step;
+  step.launches = runs.repeat;
+  step.actions = {held.actions.begin - begin, held.actions.end - begin, held.times};
+  step.trace = std::make_shared<const OpTrace>(std::move(trace));
+  step.program = of;
+  step.program.trace = step.trace.get();
+  step.program.steps = {{0, static_cast<std::uint32_t>(runs.actions.size())}};
+  step.program.repeats.clear();
+  step.program.actions = std::move(runs.actions);
+  return step;
+}
 
 }  // namespace ridgeline

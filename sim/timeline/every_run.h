@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "sim/program/step_program.h"
@@ -28,6 +29,14 @@ bool plays_every_run(const StepProgram& program);
 /// A run waits for its own events, or for those of the run before it, as runs_again() of the trace makes sure. `runs`:
 /// how many are written.
 EveryRun every_run(const StepProgram& program, std::int64_t runs);
+
+/// A step that holds nothing once: every run of what `of` holds is written out, with what it allocates and frees.
+struct UnrolledStep {
+  std::shared_ptr<const OpTrace> trace;  ///< what `program` points to
+  StepProgram program;                   ///< of the steady step alone
+  RepeatedLaunches launches, actions;    ///< of the step as it was held, and likewise its actions from its begin on
+};
+UnrolledStep unrolled_step(const StepProgram& of);
 
 /// What the host issues of them.
 IssuePlan plan_every_run(const StepProgram& program, const EveryRun& runs, const Gpu& gpu, const Host& host);

@@ -105,4 +105,21 @@ StageScript stage_script(const StepProgram& program, const IssuePlan& plan, std:
   return script;
 }
 
+std::vector<LaunchRange> launches_of_actions(const StepProgram& program) {
+  std::vector<LaunchRange> actions;
+  const StepRange steady = program.steps.back();
+  std::uint32_t launch = 0, at = steady.begin;
+  const auto until = [&](std::uint32_t end) {
+    LaunchRange& one = actions.emplace_back();
+    one.begin = launch;
+    for (; at < end; ++at)
+      if (program.actions[at].kind == Action::Kind::launch) ++launch;
+    one.end = launch;
+  };
+  until(program.stage_actions.empty() ? steady.end : program.stage_actions.front().begin);
+  for (const StepRange& action : program.stage_actions) until(action.end);
+  until(steady.end);
+  return actions;
+}
+
 }  // namespace ridgeline

@@ -45,4 +45,11 @@ struct StageScript {
 StageScript stage_script(const StepProgram& program, const IssuePlan& plan, std::span<const double> durations,
                          double start_latency, std::uint32_t longest);
 
+/// Launches [begin, end) of the steady step.
+struct LaunchRange {
+  std::uint32_t begin = 0, end = 0;
+};
+/// Launches of each action, with entries as StageScript has them.
+std::vector<LaunchRange> launches_of_actions(const StepProgram& program);
+
 }  // namespace ridgeline

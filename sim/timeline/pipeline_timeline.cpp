@@ -1,12 +1,13 @@
 #include "sim/timeline/pipeline_timeline.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sim/timeline/pipeline_play.h"
+#include "sim/timeline/pipeline_stand_ins.h"
 #include "sim/timeline/power.h"
 #include "sim/timing/clock_law.h"
 
@@ -43,44 +44,6 @@ struct Played {
   Hertz clock;
   std::vector<double> durations;
   StageScript script;
-};
-
-/// Which action of a traced rank stands for one of another rank of its class: of the same kind, on the same part of the
-/// network; of the first, the last or a steady micro-batch.
-class StandIns {
- public:
-  StandIns(const parallel::RankActions& traced, const parallel::PipelineShape& shape, std::size_t rank)
-      : shape_(shape) {
-    for (std::size_t i = 0; i < traced.size(); ++i)
-      known_[key_of(traced[i], rank)].push_back(static_cast<std::uint32_t>(i));
-  }
-
-  [[nodiscard]] std::uint32_t of(const parallel::StageAction& action, std::size_t rank,
-                                 std::int32_t micro_batches) const {
-    const auto found = known_.find(key_of(action, rank));
-    if (found == known_.end()) return 0;
-    const std::vector<std::uint32_t>& all = found->second;
-    if (action.computes() && action.micro_batch == 0) return all.front();
-    if (action.computes() && action.micro_batch + 1 == micro_batches) return all.back();
-    return all[all.size() / 2];
-  }
-
- private:
-  using Key = std::array<std::size_t, 3>;
-  [[nodiscard]] Key key_of(const parallel::StageAction& action, std::size_t rank) const {
-    using Kind = parallel::StageAction::Kind;
-    std::size_t part = 0, transfers = 0;
-    if (action.computes() || action.kind == Kind::reduce_gradients) {
-      const std::vector<std::int32_t> stages = shape_.stages_of(static_cast<std::int32_t>(rank));
-      part = static_cast<std::size_t>(std::find(stages.begin(), stages.end(), action.stage) - stages.begin());
-    }
-    for (const parallel::Transfer& one : action.transfers)
-      transfers = 4 * transfers + 1 + 2 * std::size_t{one.send} + std::size_t{one.gradient};
-    return {static_cast<std::size_t>(action.kind), part, transfers};
-  }
-
-  const parallel::PipelineShape& shape_;
-  std::map<Key, std::vector<std::uint32_t>> known_;
 };
 
 using Steps = std::vector<PipelinePlay::RankStep>;
@@ -136,6 +99,7 @@ class Pipeline {
       half_.emplace(played_, class_of_, half);
       further_ = static_cast<double>(shape.micro_batches - most.micro_batches) /
                  static_cast<double>(most.micro_batches - half.micro_batches);
+      further_rounds_ = (shape.micro_batches - most.micro_batches) / shorter.round;
     }
     order_.emplace(played_, class_of_, most);
   }
@@ -197,12 +161,19 @@ class Pipeline {
                                 Seconds{one.transfers}, Seconds{one.bubble}, Seconds{one.end - one.host}});
       if (timeline.ranks[rank].busy > timeline.ranks[timeline.busiest].busy) timeline.busiest = rank;
     }
+    timeline.shown_rank = shown;
     timeline.shown = shown_line(shown, timeline);
     for (std::size_t rank = 0; rank < last_.size(); ++rank) {
       std::vector<StagePass>& lane = timeline.lanes.emplace_back();
-      for (const PipelinePlay::Pass& pass : play_->passes(rank))
+      for (const PlacedPass& pass : passes_of(rank)) {
         lane.push_back({order_->actions[rank][pass.action], Seconds{pass.start - begin_}, Seconds{pass.end - begin_}});
+        lane.back().action.micro_batch += pass.later;
+      }
     }
+    std::set<std::uint32_t> ran;
+    for (const LaunchRun& run : runs_of(shown))
+      if (!ran.insert(run.begin).second) timeline.further.push_back(run);
+    if (options_.every_rank) place_every_rank(timeline, shown);
     return timeline;
   }
 
@@ -236,6 +207,102 @@ class Pipeline {
     }
     return times;
   }
+  /// A pass of a rank's whole step: of the micro-batch that `action` names, or so many later.
+  struct PlacedPass {
+    std::uint32_t action = 0;
+    std::int32_t later = 0;
+    double start = 0.0, end = 0.0;
+  };
+  /// Actions of the last round that was played.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> last_round(std::size_t rank) const {
+    const parallel::ShortSchedule::Rank& held = order_->shorter.ranks[rank];
+    const std::size_t round = held.end - held.begin;
+    const std::size_t end = held.begin + round * static_cast<std::size_t>(order_->shorter.times);
+    return {static_cast<std::uint32_t>(end - round), static_cast<std::uint32_t>(end)};
+  }
+  /// Those that were played, and between them those that were not: as the last round that was.
+  [[nodiscard]] std::vector<PlacedPass> passes_of(std::size_t rank) const {
+    const std::vector<PipelinePlay::Pass>& played = play_->passes(rank);
+    const auto [last_begin, last_end] = last_round(rank);
+    const double unplayed = half_ ? unplayed_[rank] : 0.0;
+    const std::int32_t rounds = half_ ? further_rounds_ : 0;
+    std::vector<PlacedPass> placed;
+    const auto behind =
+        std::find_if(played.begin(), played.end(), [end = last_end](const auto& p) { return p.action >= end; });
+    for (auto pass = played.begin(); pass != behind; ++pass)
+      placed.push_back({pass->action, 0, pass->start, pass->end});
+    for (std::int32_t further = 1; further <= rounds; ++further)
+      for (auto pass = played.begin(); pass != behind; ++pass)
+        if (const double by = unplayed * further / rounds; pass->action >= last_begin)
+          placed.push_back({pass->action, further * order_->shorter.round, pass->start + by, pass->end + by});
+    for (auto pass = behind; pass != played.end(); ++pass)
+      placed.push_back({pass->action, rounds * order_->shorter.round, pass->start + unplayed, pass->end + unplayed});
+    return placed;
+  }
+
+  /// How a rank runs what its class's own rank was played with last, kernel by kernel. An exchange moves with the pass
+  /// before it.
+  [[nodiscard]] std::vector<LaunchRun> runs_of(std::size_t rank) const {
+    const Played& one = played_[class_of_[rank]];
+    const std::vector<LaunchRange> actions = launches_of_actions(one.program);
+    std::map<std::uint32_t, double> first;  // start of the pass with a span, by position
+    for (const PlacedPass& pass : passes_of(one.rank))
+      first.try_emplace(order_->positions[one.rank][pass.action], pass.start);
+    std::vector<LaunchRun> runs;
+    std::vector<bool> ran(actions.size());
+    const auto add = [&](std::size_t entry, double shift) {
+      ran[entry] = true;
+      if (actions[entry].begin < actions[entry].end)
+        runs.push_back({actions[entry].begin, actions[entry].end, Seconds{shift}});
+    };
+    add(0, 0.0);
+    std::uint32_t next = 0;
+    std::int32_t later = 0;
+    double shift = 0.0;
+    const auto exchange_until = [&](std::uint32_t action) {
+      for (; next < action; ++next)
+        if (const std::size_t entry = order_->positions[rank][next] + 1u; !order_->actions[rank][next].computes())
+          add(entry, rank != one.rank || ran[entry] ? shift : 0.0);
+    };
+    const auto [round_begin, round_end] = last_round(rank);
+    for (const PlacedPass& pass : passes_of(rank)) {
+      if (pass.later != later && pass.action < round_end) {
+        exchange_until(round_end);
+        next = round_begin;
+      }
+      later = pass.later;
+      exchange_until(pass.action);
+      next = std::max(next, pass.action + 1);
+      const std::uint32_t position = order_->positions[rank][pass.action];
+      const auto start = first.find(position);
+      shift = start == first.end() ? 0.0 : pass.start - start->second;
+      add(position + 1u, shift);
+    }
+    exchange_until(static_cast<std::uint32_t>(order_->actions[rank].size()));
+    add(actions.size() - 1, rank == one.rank ? 0.0 : last_[rank].end - last_[one.rank].end);
+    return runs;
+  }
+
+  /// The kernels of all ranks: each class is played kernel by kernel once more.
+  void place_every_rank(PipelineTimeline& timeline, std::size_t shown) {
+    timeline.kernels.resize(class_of_.size());
+    for (std::size_t of = 0; of < played_.size(); ++of) {
+      const Played& one = played_[of];
+      const StageScript fine = stage_script(one.program, one.plan, one.durations, gpu_.launch.start_latency.value(), 1);
+      PipelinePlay::Spans spans(one.durations.size());
+      begin_ = play_->step(one.rank, &fine, &spans)[shown].begin;
+      std::vector<KernelSpan> held(spans.size());
+      for (std::size_t i = 0; i < spans.size(); ++i) {
+        const double behind = half_ && i >= one.plan.repeat.end ? unplayed_[one.rank] : 0.0;
+        held[i].start = Seconds(spans[i].start - begin_ + behind);
+        held[i].end = Seconds(spans[i].end - begin_ + behind);
+        held[i].stream = one.plan.launches[i].stream;
+      }
+      for (std::size_t rank = 0; rank < class_of_.size(); ++rank)
+        if (class_of_[rank] == of) timeline.kernels[rank] = {of, held, runs_of(rank)};
+    }
+  }
+
   static Seconds busy_of(const Played& one) {
     double busy = 0.0;
     for (std::size_t i = 0; i < one.durations.size(); ++i)
@@ -247,15 +314,18 @@ class Pipeline {
     const Played& one = played_[class_of_[rank]];
     const StageScript fine = stage_script(one.program, one.plan, one.durations, gpu_.launch.start_latency.value(), 1);
     PipelinePlay::Spans spans(one.durations.size());
-    const PipelinePlay::RankStep step = play_->step(rank, &fine, &spans)[rank];
+    const Steps steps = play_->step(rank, &fine, &spans);
+    const PipelinePlay::RankStep& step = steps[rank];
     begin_ = step.begin;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      unplayed_.push_back(last_[i].end - last_[i].begin - (steps[i].end - steps[i].begin));
     Timeline line;
     std::vector<double> blocks;
     for (const Action& action : one.program.steady_step())
       if (action.kind == Action::Kind::launch)
         blocks.push_back(std::min(1.0, one.program.launches[action.index].blocks() / std::max(1, gpu_.sm.count)));
     // Behind the rounds that were played come those that were not.
-    const double unplayed = last_[rank].end - last_[rank].begin - (step.end - step.begin);
+    const double unplayed = unplayed_[rank];
     for (std::size_t i = one.plan.repeat.end; half_ && i < spans.size(); ++i) {
       spans[i].issued += unplayed;
       spans[i].start += unplayed;
@@ -300,7 +370,9 @@ class Pipeline {
   double further_ = 0.0;               ///< what is not played, in differences of these two
   std::optional<PipelinePlay> play_;
   Steps last_;
-  double begin_ = 0.0;  ///< of the step that is shown
+  std::int32_t further_rounds_ = 0;
+  std::vector<double> unplayed_;  ///< of each rank's step, what is not played
+  double begin_ = 0.0;            ///< of the step that is shown
   int steps_run_ = 0;
 };
 

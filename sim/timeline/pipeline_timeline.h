@@ -24,6 +24,7 @@ struct PipelineClass {
 struct PipelineOptions {
   TimelineOptions timeline;
   std::uint32_t longest_stretch = 64;  ///< kernels that are played as one
+  bool every_rank = false;             ///< PipelineTimeline::kernels
   /// Of what goes from one rank to another; not given: as long as its kernel takes.
   std::function<Seconds(std::size_t from, std::size_t to)> transfer_time;
 };
@@ -42,12 +43,28 @@ struct StagePass {
   Seconds start, end;  ///< relative to the begin of the step on the rank that is shown
 };
 
+/// Launches [begin, end) of a class's steady step as a rank runs them: later by `shift` than in the spans they are held
+/// with.
+struct LaunchRun {
+  std::uint32_t begin = 0, end = 0;
+  Seconds shift;
+};
+/// All kernels of one rank.
+struct RankKernels {
+  std::size_t of_class = 0;
+  std::vector<KernelSpan> held;  ///< of its class; with start, end and stream alone
+  std::vector<LaunchRun> runs;   ///< of `held`, each launch at least once
+};
+
 struct PipelineTimeline {
   Seconds step;  ///< of the slowest rank
   std::vector<StageTime> ranks;
   std::size_t busiest = 0;                    ///< rank whose kernels take longest
   std::vector<std::vector<StagePass>> lanes;  ///< by rank
-  Timeline shown;                             ///< of one rank; exchanges stand where something moves
+  std::size_t shown_rank = 0;
+  Timeline shown;                    ///< of one rank; exchanges stand where something moves
+  std::vector<LaunchRun> further;    ///< of `shown`, beyond the one run of each launch that has a span
+  std::vector<RankKernels> kernels;  ///< by rank, where they were asked for
 };
 
 /// `class_of` has an entry a rank. `shown`: rank whose kernels are placed.

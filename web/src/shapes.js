@@ -51,6 +51,28 @@ export const drawnBoxes = (rows, end, gap = 0) => (params, api) => {
   return { type: 'boxes', shape: { boxes }, style: { fill: api.visual('color') }, emphasisDisabled: true };
 };
 
+/** [{kernel, shift}]: what a step runs beyond the spans that it has, by `copies` of ranges of them. */
+export const copiesOf = ({ copies }) => (copies?.begin ?? []).flatMap((begin, c) => Array.from({ length: copies.end[c] - begin }, (_, i) => ({ kernel: begin + i, shift: copies.shift_us[c] })));
+
+const kHatch = 6; // px from line to line
+
+/** A fill of this colour with light lines across. */
+export function hatched(fill) {
+  const canvas = document.createElement('canvas');
+  const pen = canvas.getContext?.('2d');
+  if (!pen) return fill;
+  canvas.width = canvas.height = kHatch;
+  pen.fillStyle = fill;
+  pen.fillRect(0, 0, kHatch, kHatch);
+  pen.strokeStyle = 'rgba(255, 255, 255, 0.55)';
+  for (const at of [-kHatch, 0, kHatch]) {
+    pen.moveTo(at, kHatch);
+    pen.lineTo(at + kHatch, 0);
+  }
+  pen.stroke();
+  return { image: canvas, repeat: 'repeat' };
+}
+
 /**
  * Adds a line in steps to `points`: `values[i]` from `place(i)` on, up to the next. Of the changes within one pixel the least,
  * the most and the last are drawn, which look like all of them.

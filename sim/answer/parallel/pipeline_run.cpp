@@ -102,7 +102,9 @@ const PipelineTimeline& PipelineRun::timeline() const {
   return timeline_.get([&] { return play(whole_.scenario().host, 1.0); });
 }
 
-PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const {
+PipelineTimeline PipelineRun::with_every_rank() const { return play(whole_.scenario().host, 1.0, true); }
+
+PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor, bool every_rank) const {
   keep_budget("the prediction of a pipeline");
   const Scenario& scenario = whole_.scenario();
   std::vector<std::vector<KernelTime>> scaled;
@@ -118,6 +120,7 @@ PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const
       classes.back().contention = &contentions.emplace_back(run.program(), run.times(), run.scenario());
   }
   PipelineOptions options;
+  options.every_rank = every_rank;
   const std::int64_t bytes = bytes_between_stages(scenario);
   options.transfer_time = [&, bytes](std::size_t from, std::size_t to) {
     const CollectiveTime time = time_between_stages(scenario, from, to, bytes);

@@ -28,6 +28,9 @@ class PipelineRun {
 
   /// As predicted; kernels are placed of the busiest class. Played when it is first asked for: memory needs no time.
   [[nodiscard]] const PipelineTimeline& timeline() const;
+  /// The same with the kernels of all ranks.
+  [[nodiscard]] PipelineTimeline with_every_rank() const;
+  [[nodiscard]] const StepRun& run_of_class(std::size_t number) const { return *classes_[number].run; }
   /// Step of kernels that take so many times as long, on another host.
   [[nodiscard]] Seconds step_with(const Host& host, double kernel_factor) const;
   /// The class whose kernels are shown, and the one that needs most memory.
@@ -46,7 +49,7 @@ class PipelineRun {
   };
   void make_classes();
   [[nodiscard]] std::size_t busiest() const;
-  [[nodiscard]] PipelineTimeline play(const Host& host, double kernel_factor) const;
+  [[nodiscard]] PipelineTimeline play(const Host& host, double kernel_factor, bool every_rank = false) const;
 
   const StepRun& whole_;
   parallel::PipelineShape shape_;

@@ -38,9 +38,11 @@ ordered_json device_json(const Gpu& gpu) {
 ordered_json groups_json(const StepDetail& detail) {
   std::vector<std::int64_t> counts(detail.kinds.size());
   std::vector<double> seconds(detail.kinds.size());
-  for (const LaunchSpan& span : detail.spans) {
-    ++counts[span.kind];
-    seconds[span.kind] += (span.end - span.start).value();
+  const std::vector<std::int64_t> runs = runs_of_spans(detail);
+  for (std::size_t i = 0; i < detail.spans.size(); ++i) {
+    const LaunchSpan& span = detail.spans[i];
+    counts[span.kind] += runs[i];
+    seconds[span.kind] += static_cast<double>(runs[i]) * (span.end - span.start).value();
   }
   ordered_json out = ordered_json::array();
   for (std::size_t i = 0; i < detail.kinds.size(); ++i) {
@@ -81,6 +83,14 @@ ordered_json spans_json(const StepDetail& detail) {
   column("issued_us", [](const LaunchSpan& span) { return page_us(span.issued); });
   column("start_us", [](const LaunchSpan& span) { return page_us(span.start); });
   column("duration_us", [](const LaunchSpan& span) { return page_us(span.end - span.start); });
+  ordered_json copies{
+      {"begin", ordered_json::array()}, {"end", ordered_json::array()}, {"shift_us", ordered_json::array()}};
+  for (const SpanCopy& copy : detail.copies) {
+    copies["begin"].push_back(copy.begin);
+    copies["end"].push_back(copy.end);
+    copies["shift_us"].push_back(page_us(copy.shift));
+  }
+  out["copies"] = std::move(copies);
   return out;
 }
 

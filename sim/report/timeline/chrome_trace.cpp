@@ -21,7 +21,8 @@
 namespace ridgeline {
 namespace {
 
-constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2, kMainThread = 1, kAutogradThread = 2;
+constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2, kRankProcess = 100, kMainThread = 1,
+              kAutogradThread = 2;
 constexpr const char* kStep = "ProfilerStep#1";
 
 /// An operation as the profiler writes it; equal ones share it.
@@ -80,8 +81,10 @@ class Writer {
     annotate();
     for (const HostSlice& slice : slices_) host(slice);
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
+    if (!in_.classes.empty()) copy_kernels();
     add_counters(events_, in_, slices_, kDevice);
     if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
+    if (!in_.classes.empty()) add_rank_kernels(events_, *in_.pipeline, in_.classes, kRankProcess, kStream);
   }
 
   /// Of the largest group of the step.
@@ -213,7 +216,7 @@ class Writer {
   /// The further runs of a micro-batch that is shown once.
   void annotate_repeat() {
     const RepeatedSpans& repeat = in_.timeline.repeat;
-    if (repeat.launches.times <= 1 || repeat.launches.end == 0) return;
+    if (repeat.launches.times <= 1 || repeat.launches.end == 0 || !in_.classes.empty()) return;
     const KernelSpan& last = in_.timeline.kernels[repeat.launches.end - 1];
     const std::string name = fmt::format("{} further micro-batches as this one", repeat.launches.times - 1);
     ++external_;
@@ -325,14 +328,24 @@ class Writer {
     return profiled_kind(in_.program.launches[launches_[i]->index]);
   }
 
-  void kernel(std::size_t i) {
+  /// Kernels of further rounds of a pipeline's schedule, whose launches are not written.
+  void copy_kernels() {
+    std::size_t correlation = launches_.size();
+    for (const LaunchRun& run : in_.pipeline->further)
+      for (std::uint32_t i = run.begin; i < run.end; ++i) {
+        correlations_[i] = {++correlation, 0};
+        kernel(i, run.shift, false);
+      }
+  }
+
+  void kernel(std::size_t i, Seconds shift = {}, bool launched = true) {
     const KernelLaunch& launch = in_.program.launches[launches_[i]->index];
     const KernelSpan& span = in_.timeline.kernels[i];
     const ProfiledKind kind = kind_of(i);
     const int stream = number_of(span.stream);
     const auto [correlation, external] = correlations_[i];
     const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
-      a.add("External id", external);
+      if (launched) a.add("External id", external);
       const auto place = [&] { a.add("stream", stream).add("correlation", correlation); };
       if (kind.name != nullptr) {
         a.add("device", kDevice).add("context", 1);
@@ -344,9 +357,9 @@ class Writer {
       place();
       add_launch(a, launch, in_.times[i], in_.gpu);
     };
-    events_.slice(kind.category, kind.name ? kind.name : names_[i], kDevice, stream, span.start.value(),
-                  span.end.value(), add_arguments);
-    events_.flow("f", correlation, kDevice, stream, span.start.value());
+    events_.slice(kind.category, kind.name ? kind.name : names_[i], kDevice, stream, (span.start + shift).value(),
+                  (span.end + shift).value(), add_arguments);
+    if (launched) events_.flow("f", correlation, kDevice, stream, span.start.value());
   }
 
   const ChromeTraceInput& in_;

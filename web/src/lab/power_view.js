@@ -3,7 +3,7 @@ import { axis, chart, pairs } from '../chart.js';
 import { card, escape, h, number } from '../dom.js';
 import { count, digits, percent, seconds, words } from '../format.js';
 import { colour, css, hue } from '../palette.js';
-import { drawnArea } from '../shapes.js';
+import { copiesOf, drawnArea } from '../shapes.js';
 import { behind } from './draw.js';
 
 const watts = (w) => `${digits(w)} W`;
@@ -12,8 +12,10 @@ const megahertz = (f) => `${count(Math.round(f))} MHz`;
 
 /** [[µs, W]]: what the board draws, from each moment on; kernels side by side add up. */
 export function powerCurve(spans, power, end_us) {
-  const changes = spans.start_us.flatMap((start, i) => {
+  const all = [...spans.start_us.map((_, kernel) => ({ kernel, shift: 0 })), ...copiesOf(spans)];
+  const changes = all.flatMap(({ kernel: i, shift }) => {
     const beyond = power.power_w[i] - power.idle_w;
+    const start = spans.start_us[i] + shift;
     return spans.duration_us[i] > 0 ? [[start, beyond], [start + spans.duration_us[i], -beyond]] : [];
   }).sort((a, b) => a[0] - b[0]);
   const points = [[0, power.idle_w]];

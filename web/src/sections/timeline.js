@@ -3,7 +3,7 @@ import { axis, chart } from '../chart.js';
 import { card, escape } from '../dom.js';
 import { seconds, words } from '../format.js';
 import { colour } from '../palette.js';
-import { drawnBoxes, follow, underPointer } from '../shapes.js';
+import { copiesOf, drawnBoxes, follow, hatched, underPointer } from '../shapes.js';
 
 const kSlack = 2; // px beside a box that still mean it
 
@@ -29,16 +29,20 @@ export function timeline({ groups, spans, classes, prediction }, withHost = true
   const kHost = 0;
   const lane = (stream) => (withHost ? 1 : 0) + used.indexOf(stream);
   const rows = classes.map(() => []);
+  const again = classes.map(() => []); // further runs of what was simulated once
+  const further = copiesOf(spans);
+  for (const { kernel, shift } of further) again[classes.indexOf(groups[spans.group[kernel]].class)].push({ from: spans.start_us[kernel] + shift, to: spans.start_us[kernel] + shift + spans.duration_us[kernel], lane: lane(spans.stream[kernel]), kernel, shift });
   spans.group.forEach((group, kernel) => rows[classes.indexOf(groups[group].class)].push({ from: spans.start_us[kernel], to: spans.start_us[kernel] + spans.duration_us[kernel], lane: lane(spans.stream[kernel]), kernel }));
   const issued = (withHost ? spans.issued_us : []).map((t, kernel) => ({ from: t, to: t, lane: kHost, kernel }));
-  for (const all of [...rows, issued]) all.sort((a, b) => a.from - b.from);
-  const everything = [...rows, issued].flat();
+  const issuedAgain = (withHost ? further : []).map(({ kernel, shift }) => ({ from: spans.issued_us[kernel] + shift, to: spans.issued_us[kernel] + shift, lane: kHost, kernel, shift }));
+  for (const all of [...rows, ...again, issued, issuedAgain]) all.sort((a, b) => a.from - b.from);
+  const everything = [...rows, ...again, issued, issuedAgain].flat();
   const begin = withHost ? Math.min(0, ...spans.issued_us.slice(0, 1)) : 0;
   const end = Math.max(prediction.step.time_s * 1e6, ...spans.start_us.slice(-1));
-  const told = (i) => {
+  const told = ({ kernel: i, shift = 0 }) => {
     const g = groups[spans.group[i]];
-    return `<b>${escape(g.name)}</b><br>${g.modules?.length ? `of ${escape(g.modules.map(words).join(', '))}<br>` : ''}${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}<br>` +
-      `issued ${seconds(spans.issued_us[i] * 1e-6)}, starts ${seconds(spans.start_us[i] * 1e-6)}, takes ${seconds(spans.duration_us[i] * 1e-6)}<br>limited by ${words(g.limiter)}`;
+    return `<b>${escape(g.name)}</b><br>${g.modules?.length ? `of ${escape(g.modules.map(words).join(', '))}<br>` : ''}${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}${shift ? ', run again' : ''}<br>` +
+      `issued ${seconds((spans.issued_us[i] + shift) * 1e-6)}, starts ${seconds((spans.start_us[i] + shift) * 1e-6)}, takes ${seconds(spans.duration_us[i] * 1e-6)}<br>limited by ${words(g.limiter)}`;
   };
   let drawn;
   const begun = (chart) => {
@@ -50,12 +54,15 @@ export function timeline({ groups, spans, classes, prediction }, withHost = true
   const make = () => ({
     grid: { left: 12, right: 24, top: 40, bottom: 64, containLabel: true },
     legend: { top: 0, data: classes.filter((c, i) => rows[i].length).map(words) },
-    tooltip: { trigger: 'item', formatter: () => { const i = kernelUnder(drawn); return i < 0 ? '' : told(i); } },
+    tooltip: { trigger: 'item', formatter: () => { const row = underPointer(drawn); return row ? told(row) : ''; } },
     xAxis: axis({ type: 'value', min: begin, max: end, axisLabel: { formatter: (v) => seconds(v * 1e-6) } }),
     yAxis: axis({ type: 'category', data: lanes, splitLine: { show: false }, axisLabel: { fontSize: 13, width: 120, overflow: 'break' } }),
     dataZoom: [{ type: 'inside', filterMode: 'none' }, { type: 'slider', height: 20, bottom: 8, filterMode: 'none', labelFormatter: (v) => seconds(v * 1e-6) }],
-    series: [...classes.map((name, i) => series(words(name), rows[i], colour(name))), ...(withHost ? [series('issued', issued, colour('launch'))] : [])],
+    series: [
+      ...classes.map((name, i) => series(words(name), rows[i], colour(name))), ...(withHost ? [series('issued', issued, colour('launch'))] : []),
+      ...(further.length ? [...classes.flatMap((name, i) => (again[i].length ? [series(words(name), again[i], hatched(colour(name)))] : [])), ...(withHost ? [series('issued', issuedAgain, hatched(colour('launch')))] : [])] : []),
+    ],
   });
-  const about = withHost ? 'Below, the host returns from each launch call; above, the GPU works the kernels off, a line a stream. White between the boxes is the GPU waiting.' : 'The kernels of the same stretch of time, a line a stream.';
+  const about = withHost ? 'Below, the host returns from each launch call; above, the GPU works the kernels off, a line a stream. White between the boxes is the GPU waiting. Hatched boxes are further runs of micro-batches that were simulated once.' : 'The kernels of the same stretch of time, a line a stream.';
   return card('Timeline of one step', about, chart('timeline', make, withHost ? '' : 'short', begun));
 }
