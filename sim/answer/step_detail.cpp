@@ -71,12 +71,24 @@ void add_memory(StepDetail& detail, const StepProgram& program, const MemoryResu
   const StepRange steady = program.steps.back();
   std::size_t kernel = 0;
   std::uint32_t action = steady.begin;
+  std::vector<std::size_t> behind;  // of each point, the kernel that follows it
   for (const MemorySample& sample : run.samples) {
     if (sample.action < action) continue;  // a micro-batch held once, run again
     for (; action < sample.action; ++action) kernel += program.actions[action].kind == Action::Kind::launch;
     const Seconds at = kernel < detail.spans.size() ? detail.spans[kernel].start : detail.step;
     detail.memory.push_back({at, sample.allocated, sample.reserved, sample.by_category});
+    behind.push_back(kernel);
   }
+  if (detail.copies.empty()) return;
+  const auto first_at = [&](std::size_t launch) { return std::lower_bound(behind.begin(), behind.end(), launch); };
+  for (const SpanCopy& copy : detail.copies)
+    for (auto at = first_at(copy.begin); at != first_at(copy.end); ++at) {
+      MemoryPoint point = detail.memory[static_cast<std::size_t>(at - behind.begin())];
+      point.at += copy.shift;
+      detail.memory.push_back(point);
+    }
+  std::stable_sort(detail.memory.begin(), detail.memory.end(),
+                   [](const MemoryPoint& a, const MemoryPoint& b) { return a.at < b.at; });
 }
 
 /// Further runs of equal micro-batches, at even distances.

@@ -46,7 +46,7 @@ struct StepDetail {
   std::vector<LaunchSpan> spans;     ///< in the order of the program; what is held once has those of its first run
   std::vector<SpanCopy> copies;      ///< further runs, in the order of their begins
   std::vector<std::string> streams;  ///< what each stream is for; one where there is but the default
-  std::vector<MemoryPoint> memory;   ///< in the order of the program; empty where memory runs out
+  std::vector<MemoryPoint> memory;   ///< in the order of the program, copies too; empty where memory runs out
 };
 
 /// How often each of the spans runs.

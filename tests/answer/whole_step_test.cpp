@@ -126,6 +126,26 @@ TEST(WholeStep, TakesAsLongAsTheStepThatIsHeld) {
   EXPECT_GT(whole->memory.size(), run.memory_run().samples.size());
 }
 
+// Activations of each of 24 micro-batches rise and fall.
+TEST(WholeStep, ShowsTheMemoryOfEveryMicroBatch) {
+  Session session;
+  const StepRun run(session,
+                    described("bert-large-fp32-accumulation.yaml",
+                              {{"model.layers", "2", ""}, {"training.gradient_accumulation", "24", ""}}),
+                    "analytic");
+  const auto activations = static_cast<std::size_t>(Category::activations);
+  std::int64_t most = 0;
+  const StepDetail detail = step_detail(run);
+  for (const MemoryPoint& point : detail.memory) most = std::max(most, point.bytes[activations]);
+  int rises = 0;
+  bool high = false;
+  for (const MemoryPoint& point : detail.memory) {
+    if (!high && point.bytes[activations] > most * 9 / 10) high = true, ++rises;
+    if (high && point.bytes[activations] < most / 2) high = false;
+  }
+  EXPECT_EQ(rises, 24);
+}
+
 TEST(WholeStep, IsWrittenOnceWhereThatIsAsked) {
   Session session;
   const StepRun run(session,
