@@ -100,7 +100,8 @@ MeasuredOps load_measured_ops(const MeasurementIndex& index, const WantedOps& wa
         const bool unseen_row = held_out(*file, row, shape);
         if (unseen_row) unseen.insert(shape);
         if (!rows || (wanted.held_out_only && !unseen_row)) return;
-        if (!wanted.ops.empty() && std::find(wanted.ops.begin(), wanted.ops.end(), row["op"]) == wanted.ops.end())
+        if (!wanted.ops.empty() && std::find(wanted.ops.begin(), wanted.ops.end(),
+                                             row["op"].get_ref<const std::string&>()) == wanted.ops.end())
           return;
         MeasuredOp& added = result.rows.emplace_back(measured_op(*file, text, row));
         added.machine = machine;
