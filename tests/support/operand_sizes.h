@@ -30,7 +30,9 @@ inline OperandSizes operand_sizes(const Pointwise& op) {
   for (int i = 0; i < op.input_count; ++i)
     if (op.walk == Walk::contiguous) s.add(op.elements(), op.inputs[i]);
     else s.any();
-  s.add(op.elements(), op.output);
+  // An element for each index is added to a tensor that may have fewer of them, or more.
+  if (op.function == PointwiseFunction::scatter_add) s.any();
+  else s.add(op.elements(), op.output);
   return s;
 }
 inline OperandSizes operand_sizes(const Softmax& op) {
