@@ -75,7 +75,11 @@ TEST(KernelSensitivity, nothing_more_ever_harms_whatever_the_kernel_and_the_gpu)
           ++asked;
           // At the power limit a kernel that waits less runs at a lower clock (measurements/DEVIATIONS.md).
           constexpr double kAtTheLimit = 0.003;
+          // Blocks of a causal mask are of many lengths: one a step later can end the last round later.
+          constexpr double kOfRounds = 0.02;
+          const bool causal = c.text.find("\"causal\":true") != std::string::npos;
           if (resource == Resource::sm_count) harmed += s.share(resource) < -0.005 ? 1 : 0;
+          else if (causal && s.share(resource) < -kAtTheLimit && s.share(resource) >= -kOfRounds) ++harmed;
           else EXPECT_GE(s.share(resource), -kAtTheLimit) << name_of(resource) << " " << name << " " << c.text;
           EXPECT_LE(s.share(resource), 0.5) << name_of(resource) << " " << name << " " << c.text;
         }
