@@ -10,6 +10,7 @@
 #include "sim/scenario/read_experts.h"
 #include "sim/scenario/read_megatron.h"
 #include "sim/scenario/read_zero.h"
+#include "sim/workload/families/composed_families.h"
 #include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/families/stack_split.h"
 
@@ -350,9 +351,10 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
                     model.layers, model.name.empty() ? "the model" : model.name));
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;
-  if (model.family == ModelFamily::composed) {
-    if (how.megatron()) section["framework"].fail("networks of family composed are not Megatron-LM's");
-    if (const std::string why = families::why_not_split(*model.composition, training); !why.empty())
+  if (how.megatron() && model.family == ModelFamily::composed)
+    section["framework"].fail("networks of family composed are not Megatron-LM's");
+  if (const CompositionHandle composition = families::composition_of(model); composition.given() && !how.megatron()) {
+    if (const std::string why = families::why_not_split(*composition, training); !why.empty())
       tensor.fail(fmt::format("{}: {}", name, why));
     return;
   }
@@ -375,8 +377,9 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
   if (!how.megatron() && how.tensor_style == TensorStyle::dtensor) {
     if (how.pipelined())
       section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
-          "dtensor inside the stages of a pipeline is modelled for networks of family composed; expected by-hand, or "
-          "framework: megatron");
+          "dtensor inside the stages of a pipeline is modelled for networks of Transformers' classes; expected "
+          "by-hand, "
+          "or framework: megatron");
     if (model.family != ModelFamily::llama)
       section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
           "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama and of config.json; "

@@ -135,7 +135,8 @@ struct Stack {
   std::int64_t vocabulary = 0;
   std::int64_t embedding_width = 0;  ///< of the tables; 0 = hidden. Else projected to hidden
   bool embedding_projection_bias = true;
-  bool embedding_scale = false;  ///< token rows are multiplied by a number
+  bool embedding_scale = false;    ///< token rows are multiplied by a number
+  bool keeps_scaled_rows = false;  ///< the model has the scaled rows in a variable, not those of the table
   bool embedding_norm = false;
   double embedding_dropout = 0.0;
   std::int64_t type_vocabulary = 0;
@@ -158,8 +159,9 @@ struct Stack {
   std::int64_t rotary_width = 0;          ///< … or its numbers
   bool rotary_fp32 = false;               ///< heads are turned in fp32
   std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
-  bool position_buffer = false;           ///< a table that is not trained is no parameter either
-  bool rotary_table = false;              ///< angles are rows of a table that is not trained
+  bool rotary_cast = false;      ///< the script casts the network with its angles (model.to), not its weights alone
+  bool position_buffer = false;  ///< a table that is not trained is no parameter either
+  bool rotary_table = false;     ///< angles are rows of a table that is not trained
   bool turned_in_place = false;  ///< each layer picks angles from a table and turns heads as a product left them
   bool alibi_added = false;      ///< slopes are added to scores by themselves, in fp32
   std::int64_t relative_buckets = 32;
@@ -183,11 +185,13 @@ struct Stack {
   bool residual_scale = false;  ///< what a part gives is multiplied by a number before the sum
   bool layer_scale = false;     ///< … by a trained vector
   double drop_path = 0.0;       ///< share of sequences that a part is left out for, in the last layer
+  bool norms_behind = false;    ///< norms of a layer come behind its parts in the order of parameters
   bool first_norm = true;       ///< the first layer's attention has a norm
   bool final_norm = true, final_dropout = false;
   double dropout = 0.0;
   std::int64_t target_length = 0;  ///< tokens of a sequence beside an encoder's; 0 = as many
   bool attention_output_dropout = true;
+  bool residual_dropout = true;    ///< what a part gives goes through a dropout, of probability 0 too
   bool drops_layers = false;       ///< each layer asks a random number of the host whether it runs
   bool weights_by_inputs = false;  ///< weights of blocks lie as [in, out], as in Transformers' Conv1D
   // Attention.

@@ -45,8 +45,12 @@ constexpr char kComposedBranchStepListing2[] = R"(
 )";
 
 constexpr char kComposedBranchStepListing4[] = R"(
+[forward layers.0]
+- pointwise
 [forward final_norm]
 - layer_norm_module
+[forward layers.0]
++ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -40
 [backward]
 - backward_first x34
 + backward_first x33

@@ -27,7 +27,7 @@ constexpr char kComposedClassesStepListing1[] = R"(
 + dropout +36 +72 native_dropout 36 bf16 (72 > 72 36)
 [forward head.loss]
 - cross_entropy
-+ cross_entropy +24 log_softmax 3x4 bf16 (24 > 24) +2t +2 nll_loss 3x4 bf16 (24 24 > 2) -24 -360
++ cross_entropy +24 log_softmax 3x4 bf16 (24 > 24) +2t +2 nll_loss 3x4 bf16 (24 24 > 2) -360 -24
 [backward]
 - backward_first x21
 + backward_first x25
@@ -55,7 +55,7 @@ constexpr char kComposedClassesStepListing3[] = R"(
 + pointwise +72 sum 15x12 bf16 rows (360 > 72)
 [forward head.loss]
 - cross_entropy
-+ cross_entropy +24 log_softmax 3x4 bf16 (24 > 24) +2t +2 nll_loss 3x4 bf16 (24 24 > 2) -24 -360
++ cross_entropy +24 log_softmax 3x4 bf16 (24 > 24) +2t +2 nll_loss 3x4 bf16 (24 24 > 2) -360 -24
 [backward]
 - backward_first x19
 + backward_first x20
@@ -89,7 +89,7 @@ constexpr char kComposedClassesStepListing8[] = R"(
 + linear +24t addmm 3x4x24 nt bf16 (144 192 8 > 24)
 [forward head.loss]
 - cross_entropy
-+ cross_entropy +24 log_softmax 3x4 bf16 (24 > 24) +2t +2 nll_loss 3x4 bf16 (24 24 > 2) -24 -720
++ cross_entropy +24 log_softmax 3x4 bf16 (24 > 24) +2t +2 nll_loss 3x4 bf16 (24 24 > 2) -720 -24
 [backward]
 - backward_first x21
 + backward_first x23

@@ -31,15 +31,13 @@ constexpr char kComposedHeadStepListing3[] = R"(
 - backward_first x34
 + backward_first x37
 [backward head]
-+ pointwise_backward +360t gelu_backward 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
-+ view_backward
-+ addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
-    sum 15x12 bf16 rows (360 > 24) -360 -360
-+ accumulate_grad; view_backward; accumulate_grad; view_backward
-[backward final_norm]
 + layer_norm_backward +360t +24g +24g native_layer_norm_backward 15x12 bf16 (360 360 24 60 60 > 360 24 24) -360 -360
     -60 -60
 + accumulate_grad; accumulate_grad
++ pointwise_backward +360t gelu_backward 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
++ addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
+    sum 15x12 bf16 rows (360 > 24) -360 -360
++ accumulate_grad; view_backward; accumulate_grad; view_backward; view_backward
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x23 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -288

@@ -19,7 +19,7 @@ pointwise x2 +40t arange 1x5 int64 (> 40) +40t add 1x5 int64 (40 > 40) -40
 pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t add 3x5 int64 (144 > 120)
     -144 +15t eq 3x5 int64->bool (120 > 15) +120t +120t cast 3x5 bool->int64 (15 > 120)
     pointwise 3x5 int64 (120 > 120) -120 -15 +3t eq 1x3 int64->bool (120 > 3) +1t sum 1x3 bool (3 > 1) -3
-    copy_to_host 1x1 bool from gpu (1) sync -1 -24 -120 -120 -40
+    copy_to_host 1x1 bool from gpu (1) sync -1 -24 -120 -120
 [forward layers.0]
 layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
 [forward layers.0.attention]
@@ -44,13 +44,14 @@ dropout_off
 [forward layers.0]
 pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360
 [forward final_norm]
-layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
+layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60) -40
+view
 [forward head]
 linear +510t mm 15x17x12 nt bf16 (360 408 > 510) +1020t cast 15x17 bf16->fp32 (510 > 1020)
+[forward head.loss]
 pointwise x4 +144t fill 3x6 int64 (> 144) copy 3x5 int64 permuted (120 > 144) +120
     copy 3x5 int64 permuted (120 > 120)
 view; view
-[forward head.loss]
 cross_entropy +1020 log_softmax 15x17 fp32 (1020 > 1020) +4t +4 nll_loss 15x17 fp32 (1020 120 > 4) -1020 -144 -510
 [forward]
 loss_division +4 div 1x1 fp32 (4 > 4) -4
@@ -62,11 +63,11 @@ pointwise_backward +4t div 1x1 fp32 (4 > 4)
 nll_backward +1020t nll_loss_backward 15x17 fp32 (4 120 > 1020) -4 -120 -4
 log_softmax_backward +1020t log_softmax_backward 15x17 fp32 (1020 1020 > 1020) -1020 -1020
 view_backward
-[backward head]
 cast_backward +510t cast 15x17 fp32->bf16 (1020 > 510) -1020
 view_backward
+[backward head]
 mm_backward +408t mm 17x12x15 tn bf16 (510 360 > 408) +360t mm 15x12x17 nn bf16 (510 408 > 360) -510 -360
-view_backward; view_backward
+view_backward; view_backward; view_backward
 [backward final_norm]
 layer_norm_backward +360t +24g +24g native_layer_norm_backward 15x12 bf16 (360 360 24 60 60 > 360 24 24) -360 -360
     -60 -60
@@ -163,10 +164,9 @@ constexpr char kComposedInputStepListing2[] = R"(
 [backward head]
 - mm_backward
 + mm_backward +272t mm 17x8x15 tn bf16 (510 240 > 272) +240t mm 15x8x17 nn bf16 (510 272 > 240) -510 -240
-+ view_backward
 + addmm_backward +360t mm 15x12x8 nn bf16 (240 192 > 360) +192g mm 8x12x15 tn bf16 (240 360 > 192) +16g
     sum 15x8 bf16 rows (240 > 16) -240 -360
-+ accumulate_grad; view_backward; accumulate_grad; view_backward
++ accumulate_grad; view_backward; accumulate_grad; view_backward; view_backward
 [backward embeddings]
 - embedding_backward; fan_in_add
 + view_backward

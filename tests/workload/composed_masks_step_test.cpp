@@ -44,6 +44,9 @@ constexpr char kComposedMasksStepListing5[] = R"(
 [forward layers.0.attention]
 - attention_fused
 + attention_fused +360 +120 +16 +8 flash_attention 3x2x5x6 bf16 (360 360 360 > 360 120)
+[forward final_norm]
+- layer_norm_module
++ layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
 [backward]
 - backward_first x34
 + backward_first x23
@@ -56,8 +59,7 @@ constexpr char kComposedMasksStepListing5[] = R"(
 
 constexpr char kComposedMasksStepListing6[] = R"(
 [forward positions]
-- pointwise x2; pointwise x8
-+ pointwise x2 +40t arange 1x5 int64 (> 40) +40t add 1x5 int64 (40 > 40) -40 -40
+- pointwise x8
 [backward]
 - backward_first x34
 + backward_first x25

@@ -24,7 +24,7 @@ constexpr char kComposedNormStepListing1[] = R"(
     mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720) +360 cast 15x12 fp32->bf16 (720 > 360) +360
     mul 15x12 bf16,bf16->bf16 rows (24 360 > 360) -720 -60
 - pointwise
-+ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -360
++ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -360 -40
 [backward]
 - backward_first x32
 + backward_first x39
@@ -95,7 +95,7 @@ constexpr char kComposedNormStepListing4[] = R"(
     mul 15x12 bf16,fp32->fp32 broadcast (360 60 > 720) +360 cast 15x12 fp32->bf16 (720 > 360) -720 +360
     mul 15x12 bf16,bf16->bf16 rows (24 360 > 360)
 - pointwise
-+ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360
++ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -40
 [backward layers.0]
 - pointwise_backward
 + pointwise_backward +720t mul 15x12 fp32,bf16->fp32 (720 360 > 720) +720t
@@ -182,7 +182,7 @@ constexpr char kComposedNormStepListing5[] = R"(
     mul 15x12 fp32,fp32->fp32 (720 720 > 720) +48g sum 15x12 fp32 rows (720 > 48) -720 -720 -720
 + pointwise_backward +720t mul 15x12 fp32,fp32->fp32 (720 720 > 720) +720t
     mul 15x12 fp32,fp32->fp32 broadcast (720 60 > 720) +60t sum 15x12 fp32 cols (720 > 60) -720 -720
-+ fan_in_add add_ 15x12 fp32,fp32->fp32 (720 720 > 720) -720
++ fan_in_add +720t add 15x12 fp32,fp32->fp32 (720 720 > 720) -720 -720
 + pointwise_backward +60t pow 15x1 fp32 (60 > 60) +60t scale 15x1 fp32 (60 > 60) +60t
     mul 15x1 fp32,fp32->fp32 (60 60 > 60) -60 -60 -60 -60
 + add_backward
@@ -222,7 +222,7 @@ constexpr char kComposedNormStepListing6[] = R"(
     addmm 15x20x12 nt bf16 (360 480 40 > 600)
 [forward layers.0]
 - pointwise
-+ pointwise +720t add 15x12 bf16,fp32->fp32 (360 720 > 720) -360 -360 -720
++ pointwise +720t add 15x12 bf16,fp32->fp32 (360 720 > 720) -360 -360 -720 -40
 [backward layers.0.feed_forward]
 - addmm_backward
 + addmm_backward +360t mm 15x12x20 nn bf16 (600 480 > 360) +480t mm 20x12x15 tn bf16 (600 360 > 480) +40t
@@ -248,7 +248,7 @@ constexpr char kComposedNormStepListing6[] = R"(
 + cast_backward +48g cast 1x12 bf16->fp32 (24 > 48) -24
 + cast_backward +48g cast 1x12 bf16->fp32 (24 > 48) -24
 + cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
-+ fan_in_add add_ 15x12 fp32,fp32->fp32 (720 720 > 720) -720
++ fan_in_add +720t add 15x12 fp32,fp32->fp32 (720 720 > 720) -720 -720
 + add_backward
 )";
 

@@ -10,15 +10,10 @@ using testing_support::changes_by_keys;
 
 constexpr char kComposedPositionsStepListing1[] = R"(
 [forward positions]
-- pointwise x8
-+ pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
-    add 3x5 int64 (144 > 120) -144 +15t eq 3x5 int64->bool (120 > 15) +120t +120t cast 3x5 bool->int64 (15 > 120)
-    pointwise 3x5 int64 (120 > 120) -120 -15 +3t eq 1x3 int64->bool (120 > 3) +1t sum 1x3 bool (3 > 1) -3
-    copy_to_host 1x1 bool from gpu (1) sync -1 -24 -120 -120
 + pointwise x8 +20t cast 1x5 int64->fp32 (40 > 20) +60t mm 3x5x1 nn fp32 (12 20 > 60) +120t
     cat 5x3 fp32 x2 joined (60 60 > 120) +120t rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +120t
     rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +60 cast 5x6 fp32->bf16 (120 > 60) +60
-    cast 5x6 fp32->bf16 (120 > 60) -20 -60 -120 -120 -120 -40
+    cast 5x6 fp32->bf16 (120 > 60) -20 -60 -120 -120 -120
 [forward layers.0.attention]
 - linear
 + linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)

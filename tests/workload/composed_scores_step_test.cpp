@@ -146,9 +146,9 @@ TEST(ComposedScoresStep, WithoutAMaskNothingIsAdded) {
 [forward layers.0.attention]
 - pointwise; pointwise
 + pointwise +300t scale 30x5 bf16 (300 > 300) -300 +600t cast 30x5 bf16->fp32 (300 > 600)
-[forward layers.0]
-- pointwise
-+ pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360
+[forward final_norm]
+- layer_norm_module
++ layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
 [backward]
 - backward_first x40
 + backward_first x32

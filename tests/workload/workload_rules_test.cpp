@@ -93,14 +93,27 @@ TEST(WorkloadRules, APipelineCutsBlocksEvenly) {
   EXPECT_EQ(parts_of_rank(8, 2, 1, 2, PipelineSchedule::zbv), "[2-4] [4-6]");
 }
 
+TEST(WorkloadRules, StagesSendTheirPartOfASplitSequence) {
+  TrainingDescription t;
+  t.parallel.pipeline = t.parallel.tensor = 2;
+  for (const bool plain : {false, true}) {
+    ModelDescription llama = odd_network(ModelFamily::llama);
+    llama.plain = plain;
+    EXPECT_EQ(families::most_between_stages(llama, t), t.sequence_length * llama.hidden);
+  }
+  t.parallel.sequence_parallel = true;
+  EXPECT_EQ(2 * families::most_between_stages(odd_network(ModelFamily::llama), t),
+            t.sequence_length * odd_network(ModelFamily::llama).hidden);
+}
+
 TEST(WorkloadRules, WhatIsNotCutSaysWhy) {
   const ModelDescription gpt2 = odd_network(ModelFamily::gpt2), bert = odd_network(ModelFamily::bert);
   ModelDescription llama = odd_network(ModelFamily::llama);
-  const std::string torch = "a pipeline cuts networks of family gpt2 and composed, and of family llama with code: plain",
+  const std::string torch = "a pipeline cuts networks of family gpt2, llama and composed",
                     megatron = "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
   EXPECT_EQ(families::why_not_cut(gpt2, Framework::torch), "");
   EXPECT_EQ(families::why_not_cut(bert, Framework::torch), torch);
-  EXPECT_EQ(families::why_not_cut(llama, Framework::torch), torch);
+  EXPECT_EQ(families::why_not_cut(llama, Framework::torch), "");
   llama.plain = true;
   EXPECT_EQ(families::why_not_cut(llama, Framework::torch), "");
   EXPECT_EQ(families::why_not_cut(gpt2, Framework::megatron), "");

@@ -3,6 +3,7 @@
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/chunked_loss.h"
+#include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/stack_split.h"
 
 namespace ridgeline::families {
@@ -11,11 +12,12 @@ namespace aten = eager::aten;
 
 // Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
 
-Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
-                   AttentionChoice attention)
+Composed::Composed(Eager& eager, const ModelDescription& model, CompositionHandle composition,
+                   const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention),
-      share_(tensor_ ? std::optional(share_of(*model.composition, training.parallel.tensor)) : std::nullopt),
-      composition_(share_ ? *share_ : *model.composition),
+      whole_(std::move(composition)),
+      share_(tensor_ ? std::optional(share_of(*whole_, training.parallel.tensor)) : std::nullopt),
+      composition_(share_ ? *share_ : *whole_),
       site_{eager,
             type(),
             training,
@@ -24,7 +26,11 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
               return run_block(block, std::move(x));
             },
             [this](Tensor& keys, Tensor& values) { remember(keys, values); },
-            [this] { return store != nullptr; },
+            [this] { return generates_; },
+            [this] { return store != nullptr && store->fixed(); },
+            [this] { return visible_keys(); },
+            place,
+            [this](const Dims& sizes, DType kept) { return buffer(sizes, kept); },
             [this](const Dims& sizes) { return parameter(sizes); },
             [this](std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role, bool by_inputs) {
               return linear_layer(out, in, bias, role, by_inputs);
@@ -111,6 +117,7 @@ std::int64_t Composed::frozen() const {
 
 Tensor Composed::loss(const Batch& batch) {
   const Stack& s = composition_.stack;
+  Output output;  // scores go with what the network gives back, after its own variables
   Tensor encoded, x;
   if (encoder_) {
     const ModuleScope module(eager_.recorder, "encoder");
@@ -124,8 +131,8 @@ Tensor Composed::loss(const Batch& batch) {
   if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
   if (s.head == HeadKind::language_model && site_.training.loss_code == LossCode::chunked)
     return chunked_loss(eager_, x, head_, batch.targets[0]);
-  // What is next predicted gives the hidden states up, other heads keep them in a variable.
-  const Output output = output_of(s.head == HeadKind::language_model ? std::move(x) : x);
+  // A decoder beside an encoder gives its hidden states up, others have them in a variable.
+  output = output_of(s.head == HeadKind::language_model && s.cross_attention ? std::move(x) : x);
   return loss_of(output.scores, batch.targets);
 }
 
@@ -193,13 +200,14 @@ Dims Composed::part_output(std::size_t part) const { return residual_before(part
 Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
   const Stack& s = composition_.stack;
   if (encoder_ || !s.causal || s.head != HeadKind::language_model) return Family::next_logits(tokens, positions);
-  const Tensor x = run_stack(tokens, {});
+  generates_ = true;
+  const Tensor x = run_stack(tokens, {}, positions);
   const ModuleScope head(eager_.recorder, "head");
   return logits_of(last_token(x));
 }
 
-Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded) {
-  if (!encoder_) return stacks_.back().run(input, encoded);
+Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
+  if (!encoder_) return stacks_.back().run(input, encoded, positions);
   const ModuleScope module(eager_.recorder, "decoder");
   return stacks_.back().run(input, encoded);
 }
@@ -208,7 +216,12 @@ Tensor Composed::logits_of(const Tensor& x) {
   const Stack& s = composition_.stack;
   // What scores are made of besides one product is computed alike on every rank.
   const bool inside = s.head_transform || stacks_.back().output_projection().weight != nullptr;
-  Tensor h = inside ? split_.whole_sequence(x) : x;
+  Tensor h = x;
+  if (s.head == HeadKind::language_model && !s.cross_attention) {  // hidden_states[:, slice_indices, :]
+    eager_.recorder.host(HostClass::view);
+    h = aten::view(eager_, x, x.sizes);
+  }
+  if (inside) h = split_.whole_sequence(h);
   if (s.head_transform) {
     h = linear(eager_, h, transform_);
     h = stacks_.back().activated(h, s.activation);
@@ -238,18 +251,21 @@ Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
 }
 
 Tensor Composed::next_token_loss(const Tensor& logits, const Tensor& labels) {
-  Tensor targets, padded, wide;
   // An encoder's labels stand where they are; its loss is taken as the scores come.
   if (composition_.stack.cross_attention) return row_losses(in_loss_type(logits, false), labels);
-  wide = in_loss_type(logits, composition_.stack.loss_fp32);
-  eager_.recorder.host(HostClass::pointwise, 4);
-  // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
-  padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
-  eager_.recorder.op(Copy{CopyKind::permute, DType::int64, labels.sizes[0], labels.sizes[1], 1}, {&labels}, {&padded});
-  Tensor shifted = padded;
-  shifted.sizes = labels.sizes;
-  targets = aten::contiguous(eager_, shifted);
-  shifted = Tensor{};
+  Tensor targets, padded, wide;
+  {
+    const ModuleScope module(eager_.recorder, "loss");
+    wide = in_loss_type(logits, composition_.stack.loss_fp32);
+    eager_.recorder.host(HostClass::pointwise, 4);
+    // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
+    padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
+    eager_.recorder.op(Copy{CopyKind::permute, DType::int64, labels.sizes[0], labels.sizes[1], 1}, {&labels},
+                       {&padded});
+    Tensor shifted = padded;
+    shifted.sizes = labels.sizes;
+    targets = aten::contiguous(eager_, shifted);
+  }
   return row_losses(wide, targets);
 }
 

@@ -12,7 +12,8 @@ namespace ridgeline::families {
 
 class Composed final : public Family {
  public:
-  Composed(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
+  Composed(Eager& eager, const ModelDescription& model, CompositionHandle composition,
+           const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
   Tensor run_part(std::size_t part, Tensor input) override;
   [[nodiscard]] Dims part_input(std::size_t part) const override;
@@ -28,7 +29,7 @@ class Composed final : public Family {
   };
   void make_part(const StagePart& part);
   void make_head(const StagePart& part);
-  Tensor run_stack(const Tensor& input, const Tensor& encoded);
+  Tensor run_stack(const Tensor& input, const Tensor& encoded, const Tensor& positions = {});
   [[nodiscard]] Dims residual_before(std::int64_t block) const;
   Tensor for_head(Tensor x);
   /// Of the head, before the loss.
@@ -46,8 +47,10 @@ class Composed final : public Family {
   Tensor first_tokens(const Tensor& x);
   Tensor mean_tokens(const Tensor& x);
 
+  CompositionHandle whole_;
   std::optional<Composition> share_;  ///< of this rank, where several share layers
   const Composition& composition_;
+  bool generates_ = false;
   StackSite site_;
   std::optional<StackNetwork> encoder_;
   std::deque<StackNetwork> stacks_;  ///< of each part
@@ -56,7 +59,8 @@ class Composed final : public Family {
   Tensor logit_offset_;
 };
 
-/// Ids, pixels or spectrograms of one micro-batch, and targets.
-Batch make_composed_batch(Eager& eager, const Composition& composition, const TrainingDescription& training);
+/// Ids, pixels or spectrograms of one micro-batch, and targets; `own_labels`: other tokens than those that are read.
+Batch make_composed_batch(Eager& eager, const Composition& composition, const TrainingDescription& training,
+                          bool own_labels = false);
 
 }  // namespace ridgeline::families

@@ -43,7 +43,8 @@ class Inputs {
 
 }  // namespace
 
-Batch make_composed_batch(Eager& eager, const Composition& composition, const TrainingDescription& training) {
+Batch make_composed_batch(Eager& eager, const Composition& composition, const TrainingDescription& training,
+                          bool own_labels) {
   const Stack& s = composition.stack;
   const std::int64_t length = training.tokens_of_rank(),
                      own = s.cross_attention && s.target_length > 0 ? s.target_length : length;
@@ -61,8 +62,8 @@ Batch make_composed_batch(Eager& eager, const Composition& composition, const Tr
     case HeadKind::token_classification:
     case HeadKind::masked_lm:
     case HeadKind::language_model:
-      // Trained on what they read; ranks that share sequences cut each buffer once.
-      batch.targets = {training.parallel.context > 1 ? inputs.tokens(own) : batch.tokens};
+      // Else trained on what they read; ranks that share sequences cut each buffer once.
+      batch.targets = {own_labels || training.parallel.context > 1 ? inputs.tokens(own) : batch.tokens};
       break;
     case HeadKind::contrastive:
     case HeadKind::none: break;

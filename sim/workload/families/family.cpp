@@ -7,6 +7,7 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/families/bert.h"
 #include "sim/workload/families/composed.h"
+#include "sim/workload/families/composed_families.h"
 #include "sim/workload/families/gpt2.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/llama.h"
@@ -228,12 +229,10 @@ namespace {
 std::unique_ptr<Family> family_of(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                                   AttentionChoice attention) {
   if (training.parallel.megatron()) return std::make_unique<Megatron>(eager, model, training, attention);
-  switch (model.family) {
-    case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
-    case ModelFamily::llama: return std::make_unique<Llama>(eager, model, training, attention);
-    case ModelFamily::composed: return std::make_unique<Composed>(eager, model, training, attention);
-    case ModelFamily::gpt2: break;
-  }
+  if (CompositionHandle composition = composition_of(model); composition.given())
+    return std::make_unique<Composed>(eager, model, std::move(composition), training, attention);
+  if (model.family == ModelFamily::bert) return std::make_unique<Bert>(eager, model, training, attention);
+  if (model.family == ModelFamily::llama) return std::make_unique<Llama>(eager, model, training, attention);
   return std::make_unique<Gpt2>(eager, model, training, attention);
 }
 
@@ -247,7 +246,8 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
 }
 
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
-  if (model.composition.given()) return make_composed_batch(eager, *model.composition, training);
+  if (const CompositionHandle composition = composition_of(model); composition.given() && !training.parallel.megatron())
+    return make_composed_batch(eager, *composition, training, !model.composition.given());
   // A pipeline is given all micro-batches of a step at once.
   const bool cut = training.parallel.pipelined() && !training.parallel.megatron();  // else the loader gives pieces
   const std::int64_t pieces = cut ? training.gradient_accumulation : 1;

@@ -10,6 +10,7 @@
 #include "sim/workload/families/functional.h"
 #include "sim/workload/families/split_layers.h"
 #include "sim/workload/families/stage_part.h"
+#include "sim/workload/families/token_place.h"
 #include "sim/workload/model.h"
 #include "sim/workload/parallel/context_parallel.h"
 #include "sim/workload/parallel/expert_parallel.h"
@@ -93,12 +94,7 @@ class Family {
   std::vector<Parameter*> in_order;    ///< those that nobody trains among them: as Module.parameters() has them
   std::vector<Tensor> buffers;         ///< what belongs to the network besides parameters
   std::vector<std::size_t> part_ends;  ///< for each part of this rank, one behind its last parameter
-  /// Where the tokens of a forward pass stand: a whole sequence in training, one token after `past` others in
-  /// generation.
-  struct Place {
-    std::int64_t rows = 0, length = 0, past = 0;
-  };
-  Place place;
+  TokenPlace place;
   BlockWrapper* wrapper = nullptr;
   KeyValueStore* store = nullptr;  ///< of keys and values, while text is generated
 

@@ -2,9 +2,6 @@
 
 #include "sim/workload/families/chunked_loss.h"
 
-#include "sim/units/user_error.h"
-#include "sim/workload/aten/safe_attention.h"
-#include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/megatron_functions.h"
 
 namespace ridgeline::families {
@@ -29,7 +26,7 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
       eager.recorder.layer = static_cast<std::int16_t>(i);
       const BlockScope scope(eager.recorder, i);
       Layer& weights = layers_[static_cast<std::size_t>(i)];
-      if (model.plain) weights.input_norm = norm_layer(false);
+      weights.input_norm = norm_layer(false);
       {
         const ModuleScope module(eager.recorder, "attention");
         weights.query = linear_layer(wide, d, attention_bias, LinearRole::query);
@@ -37,16 +34,13 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
         weights.value = linear_layer(shared, d, attention_bias, LinearRole::value);
         weights.projection = linear_layer(d, wide, attention_bias, LinearRole::output);
       }
-      if (model.plain) weights.attention_norm = norm_layer(false);
+      weights.attention_norm = norm_layer(false);
       {
         const ModuleScope module(eager.recorder, "feed_forward");
         weights.gate = linear_layer(inner, d, feed_forward_bias, LinearRole::gate);
         weights.up = linear_layer(inner, d, feed_forward_bias, LinearRole::up);
         weights.down = linear_layer(d, inner, feed_forward_bias, LinearRole::down);
       }
-      if (model.plain) continue;
-      weights.input_norm = norm_layer(false);
-      weights.attention_norm = norm_layer(false);
     }
     eager.recorder.layer = -1;
     if (part.head) {
@@ -54,9 +48,6 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
         const ModuleScope module(eager.recorder, "final_norm");
         final_norm_ = norm_layer(false);
       }
-      if (!model.plain)
-        for (Tensor* table : {&frequencies_, &original_frequencies_})
-          *table = buffer({1, model.head_dim() / 2, 1}, type());
       const ModuleScope head(eager.recorder, "head");
       const bool tied = model.tie_embeddings && part.embedding;
       head_ = tied ? tokens_ : linear_layer(rows, d, false);
@@ -102,19 +93,14 @@ Tensor Llama::loss(const Batch& batch) {
   {
     Tensor mask;
     Rotation by;
-    Tensor embedded, positions;  // variables of the model: they live to its end
+    Tensor embedded;  // a variable of the model: it lives to its end
     embedded = embed(batch.tokens);
     x = embedded;
     {
       const ModuleScope module(eager_.recorder, "positions");
-      if (!model_.plain) {
-        positions = position_ids(eager_, place.length);
-        look_for_packed_sequences(eager_, positions, training_.micro_batch, place.length);
-      }
-      if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
-      else if (training_.mask_given) mask = mask_of(eager_.autocast.on() ? eager_.autocast.type() : x.type);
-      by = model_.plain ? plain_rotation(x.type)
-                        : rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
+      if (attention_ == AttentionChoice::eager)
+        mask = causal_mask(eager_, x.type, place.rows, place.length, place.length);
+      by = plain_rotation(x.type);
     }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
@@ -167,76 +153,12 @@ Tensor Llama::split_loss(Tensor& x, const Tensor& labels) {
   return result;
 }
 
-Tensor Llama::next_logits(const Tensor& tokens, const Tensor& positions) {
-  Tensor x;
-  {
-    Tensor mask;
-    Rotation by;
-    Tensor embedded;
-    embedded = embed(tokens);
-    x = embedded;
-    {
-      const ModuleScope module(eager_.recorder, "positions");
-      look_for_padding();
-      if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
-      else if (store != nullptr && store->fixed()) mask = mask_of(DType::boolean);
-      by = rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
-    }
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      eager_.recorder.layer = static_cast<std::int16_t>(i);
-      const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
-      x = layer(layers_[i], x, by, mask);
-    }
-    eager_.recorder.layer = -1;
-    const ModuleScope module(eager_.recorder, "final_norm");
-    x = rms_norm(eager_, x, final_norm_);
-  }
-  const ModuleScope head(eager_.recorder, "head");
-  eager_.recorder.host(HostClass::view);
-  return linear(eager_, last_token(x), head_);
-}
-
 Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
   const ModuleScope module(eager_.recorder, "loss");
-  Tensor targets, padded, wide;
   // The loss is taken in fp32 whatever the logits are.
-  wide = aten::to(eager_, logits, DType::fp32);
-  if (model_.plain)
-    return cross_entropy(eager_, view(eager_, wide, {wide.elements() / model_.vocabulary, model_.vocabulary}),
-                         view(eager_, labels, {labels.elements()}));
-  eager_.recorder.host(HostClass::pointwise, 4);
-  // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
-  padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
-  eager_.recorder.op(Copy{CopyKind::permute, DType::int64, labels.sizes[0], labels.sizes[1], 1}, {&labels}, {&padded});
-  Tensor shifted = padded;
-  shifted.sizes = labels.sizes;
-  targets = aten::contiguous(eager_, shifted);
-  shifted = Tensor{};
+  const Tensor wide = aten::to(eager_, logits, DType::fp32);
   return cross_entropy(eager_, view(eager_, wide, {wide.elements() / model_.vocabulary, model_.vocabulary}),
-                       view(eager_, targets, {targets.elements()}));
-}
-
-void Llama::look_for_padding() {
-  const Dims tokens{place.rows, place.past + place.length};
-  eager_.recorder.host(HostClass::pointwise, 4);
-  const Tensor there = eager_.empty(tokens, DType::boolean);
-  aten::pointwise(eager_, PointwiseFunction::cast, {}, there);
-  const Tensor count = eager_.empty({}, DType::int64), whole = eager_.empty({}, DType::boolean);
-  eager_.recorder.op(Reduction{ReductionKind::sum_all, DType::int64, 1, tokens.product()}, {&there}, {&count});
-  aten::pointwise(eager_, PointwiseFunction::equal, {&count}, whole);
-  eager_.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&whole}, {});
-  eager_.recorder.wait_for_gpu();
-}
-
-Tensor Llama::mask_of(DType type) { return causal_mask(eager_, type, place.rows, place.length, visible_keys()); }
-
-Tensor Llama::converted_mask(const Tensor& mask, DType type) {
-  eager_.recorder.host(HostClass::pointwise, 6);
-  const Tensor first = eager_.empty(mask.sizes, type);
-  aten::pointwise(eager_, PointwiseFunction::other, {&mask}, first);
-  Tensor second = eager_.empty(mask.sizes, type);
-  aten::pointwise(eager_, PointwiseFunction::other, {&mask, &first}, second);
-  return second;
+                       view(eager_, labels, {labels.elements()}));
 }
 
 Rotation Llama::plain_rotation(DType type) {
@@ -316,29 +238,13 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
     k = repeated(eager_, k, times);
     v = repeated(eager_, v, times);
   }
-  remember(k, v);
-  const bool masked = mask.defined() && attention_ != AttentionChoice::eager;  // a fixed cache, a compiled step
-  const bool causal = length > 1 && !masked;  // a single new token may look at all others
-  if ((attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) && !masked) {
-    y = fused_attention(q, k, v, causal);
+  const std::int64_t times = model_.complex_rotary ? 1 : model_.heads / model_.key_value_count();
+  if (attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) {
+    y = fused_attention(q, k, v, true);
   } else {
-    const std::int64_t times = model_.complex_rotary ? 1 : model_.heads / model_.key_value_count();
     const Tensor every_k = repeated(eager_, k, times), every_v = repeated(eager_, v, times);
-    // Transformers tells PyTorch of shared keys, which the memory-efficient kernels do not take.
-    const bool told =
-        times > 1 && attention_ == AttentionChoice::efficient && !model_.plain && !masked && !training_.mask_given;
-    if (told && context_)
-      throw UserError(
-          "training.parallel.context: Transformers hands on keys of fewer heads, which memory-efficient attention does "
-          "not take and context_parallel has no other kernel for; expected attention flash, or model.code: plain");
-    if (told) {
-      eager_.recorder.host(HostClass::attention_fused);
-      y = aten::safe_attention(eager_, eager_.autocast.lowered(eager_, q), eager_.autocast.lowered(eager_, every_k),
-                               eager_.autocast.lowered(eager_, every_v), Tensor{}, causal,
-                               model_.attention_dropout > 0.0);
-    } else if (attention_ != AttentionChoice::eager) {
-      const Tensor added = masked && !training_.mask_given ? converted_mask(mask, q.type) : Tensor{};
-      y = fused_attention(q, every_k, every_v, causal, training_.mask_given ? mask : Tensor{});
+    if (attention_ != AttentionChoice::eager) {
+      y = fused_attention(q, every_k, every_v, true);
     } else {
       Tensor scores = matmul(eager_, q, transpose(eager_, every_k, 2, 3));
       scores = scale(eager_, scores);

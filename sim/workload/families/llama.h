@@ -1,4 +1,4 @@
-// Llama as HuggingFace's modules run it: RMS norms and rotary positions in ordinary operations, gated feed-forward.
+// Llama written out in plain PyTorch (torchtune, litgpt, torchtitan): RMS norms, rotary positions, gated feed-forward.
 #pragma once
 
 #include "sim/workload/families/family.h"
@@ -12,7 +12,6 @@ class Llama final : public Family {
   Tensor loss(const Batch& batch) override;
   Tensor run_part(std::size_t part, Tensor input) override;
   Tensor part_loss(const Tensor& logits, const std::vector<Tensor>& targets) override;
-  Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
 
  private:
   struct Layer {
@@ -21,11 +20,6 @@ class Llama final : public Family {
   struct SelfAttention {
     Tensor result, probabilities;
   };
-  /// Whether any token of the prompt is padding: the host waits for the answer.
-  void look_for_padding();
-  Tensor mask_of(DType type);
-  /// A mask of a fixed cache in the type of the queries, made anew in every block.
-  Tensor converted_mask(const Tensor& mask, DType type);
   Rotation plain_rotation(DType type);
   Tensor turned(const Tensor& x, const Rotation& by);
   Tensor layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask);
@@ -38,7 +32,6 @@ class Llama final : public Family {
   Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
 
   Affine tokens_, final_norm_, head_;
-  Tensor frequencies_, original_frequencies_;
   std::vector<Layer> layers_;  ///< of the whole network; empty where this rank lacks them
 };
 

@@ -275,7 +275,8 @@ Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Ten
     const Tensor lowest = aten::full(eager_, {}, type), zero = aten::full(eager_, {}, type);
     added = aten::plain(eager_, PointwiseFunction::other, mask.sizes, type, {&mask});
   }
-  eager_.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
+  if (site_.context == nullptr)
+    eager_.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
   const Tensor lowered = added.defined() ? eager_.autocast.lowered(eager_, added) : Tensor{};
   const Tensor value = eager_.autocast.lowered(eager_, every_v), key = eager_.autocast.lowered(eager_, every_k),
                query = eager_.autocast.lowered(eager_, q);

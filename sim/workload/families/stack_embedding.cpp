@@ -14,7 +14,7 @@ bool StackNetwork::reads_rows_alone() const {
          projection_in_.weight == nullptr;
 }
 
-Tensor StackNetwork::embed(const Tensor& input) {
+Tensor StackNetwork::embed(const Tensor& input, Tensor& rows) {
   const ModuleScope module(eager_.recorder, "embeddings");
   Tensor x;
   if (s_.input == InputKind::image) x = embed_image(input);
@@ -22,14 +22,17 @@ Tensor StackNetwork::embed(const Tensor& input) {
   else {
     if (s_.positions_from_tokens && positions_.weight == nullptr) counted_positions(input);  // nobody reads them
     x = site_.split.embedding(input, tokens_, reads_rows_alone());
+    const bool keeps_rows = s_.causal && s_.positions == PositionKind::rotary;
+    if (keeps_rows && !s_.keeps_scaled_rows) rows = x;
     if (s_.token_dropout) x = masked_rows_dropped(x, input);
     if (s_.embedding_scale) x = scale(eager_, x);
+    if (keeps_rows && s_.keeps_scaled_rows) rows = x;
     if (types_.weight != nullptr) {
       // Token types default to a gathered buffer of zeros, repeated for every sequence.
       eager_.recorder.host(HostClass::pointwise);
       const Tensor zeros = aten::plain(eager_, PointwiseFunction::gather, {1, input.sizes[1]}, DType::int64, {});
-      const Tensor rows = embedding(eager_, aten::expand(eager_, zeros, input.sizes), types_);
-      x = add(eager_, x, rows);
+      const Tensor row_of_type = embedding(eager_, aten::expand(eager_, zeros, input.sizes), types_);
+      x = add(eager_, x, row_of_type);
     }
   }
   // A table of positions as wide as the blocks is added after the projection.
@@ -178,14 +181,16 @@ bool StackNetwork::gets_mask() const {
          s_.positions != PositionKind::disentangled;
 }
 
-StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& encoded) {
+void StackNetwork::look_around(const Tensor& x, const Tensor& encoded, const Tensor& given, Around& around) {
   const ModuleScope module(eager_.recorder, "positions");
   const std::int64_t rows = x.sizes[0], length = site_.split.whole_length(x.sizes[1]);
-  Around around;
   around.encoded = encoded;
+  Tensor& positions = around.positions;
   const bool rotary = s_.positions == PositionKind::rotary;
-  Tensor positions;
-  if (rotary || (s_.causal && s_.input == InputKind::tokens)) {
+  if (site_.generates()) {
+    positions = given;
+    look_for_padding();
+  } else if (rotary || (s_.causal && s_.input == InputKind::tokens)) {
     positions = position_ids(eager_, length);
   }
   bool narrow = false, wide = false;
@@ -194,22 +199,7 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
   if (positions.defined() && s_.causal && s_.looks_for_documents && !s_.cross_attention && !site_.generates())
     for (int masks = (narrow ? 1 : 0) + (wide ? 1 : 0); masks > 0; --masks)
       look_for_packed_sequences(eager_, positions, rows, length);
-  narrow = narrow && length > s_.window;
-  if (fuses()) {
-    if (narrow) around.window_mask = visibility(rows, length);
-    if (s_.always_masked) around.mask = visibility(rows, length);
-    if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
-    if (!around.mask.defined() && gets_mask()) {
-      const DType type = eager_.autocast.on() ? eager_.autocast.type() : x.type;
-      around.mask = causal_mask(eager_, type, rows, length, length);
-    }
-  } else if (s_.causal && s_.positions != PositionKind::relative && (length > 1 || !site_.generates())) {
-    around.mask = causal_mask(eager_, x.type, rows, length, length);
-    if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, length);
-    // Slopes go into the product of queries and keys, or are added to it.
-    if (s_.positions == PositionKind::alibi) around.bias = alibi(rows, length);
-    if (!s_.alibi_added) around.bias = Tensor{};
-  }
+  make_masks(x, narrow && length > s_.window, around);
   if (s_.positions == PositionKind::relative && !s_.relative_each_layer) {
     around.bias = relative_bias(layers_.front().attention, length);
     if (s_.relative_in_place) {
@@ -227,7 +217,41 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
                        {&frozen_positions_, &index}, {&picked});
     around.by = {picked, picked};
   } else if (rotary) around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), x.type);
-  return around;
+}
+
+void StackNetwork::make_masks(const Tensor& x, bool narrow, Around& around) {
+  const std::int64_t rows = x.sizes[0], length = site_.split.whole_length(x.sizes[1]);
+  if (fuses()) {
+    if (narrow) around.window_mask = visibility(rows, length);
+    if (s_.always_masked) around.mask = visibility(rows, length);
+    if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
+    if (!around.mask.defined() && site_.has_fixed_cache())
+      around.mask = causal_mask(eager_, DType::boolean, rows, length, site_.visible_keys());
+    if (!around.mask.defined() && gets_mask()) {
+      const DType type = eager_.autocast.on() ? eager_.autocast.type() : x.type;
+      around.mask = causal_mask(eager_, type, rows, length, length);
+    }
+    return;
+  }
+  if (!s_.causal || s_.positions == PositionKind::relative) return;
+  const std::int64_t seen = site_.generates() ? site_.visible_keys() : length;
+  around.mask = causal_mask(eager_, x.type, rows, length, seen);
+  if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, seen);
+  // Slopes go into the product of queries and keys, or are added to it.
+  if (s_.positions == PositionKind::alibi) around.bias = alibi(rows, length);
+  if (!s_.alibi_added) around.bias = Tensor{};
+}
+
+void StackNetwork::look_for_padding() {
+  const Dims tokens{site_.place.rows, site_.place.past + site_.place.length};
+  eager_.recorder.host(HostClass::pointwise, 4);
+  const Tensor there = eager_.empty(tokens, DType::boolean);
+  aten::pointwise(eager_, PointwiseFunction::cast, {}, there);
+  const Tensor count = eager_.empty({}, DType::int64), whole = eager_.empty({}, DType::boolean);
+  eager_.recorder.op(Reduction{ReductionKind::sum_all, DType::int64, 1, tokens.product()}, {&there}, {&count});
+  aten::pointwise(eager_, PointwiseFunction::equal, {&count}, whole);
+  eager_.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&whole}, {});
+  eager_.recorder.wait_for_gpu();
 }
 
 // Distances in buckets, a number of each head for each of them, in the order of scores.

@@ -45,8 +45,8 @@ void StackNetwork::make_positions() {
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
     frozen_ += s_.max_positions * s_.turned();
   } else if (s_.positions == PositionKind::rotary) {
-    frequencies_ = eager_.empty({1, s_.turned() / 2, 1}, DType::fp32);
-    eager_.recorder.set_category(frequencies_.storage.id(), Category::weights);
+    for (Tensor* table : {&frequencies_, &original_frequencies_})
+      *table = site_.buffer({1, s_.turned() / 2, 1}, s_.rotary_cast ? site_.type : DType::fp32);
   }
 }
 
@@ -129,7 +129,7 @@ void StackNetwork::make_layer(std::int64_t number) {
   if (s_.positions == PositionKind::relative && (number == part_.first || s_.relative_each_layer))
     make_relative(weights.attention);
   weights.normed = s_.first_norm || number > 0;
-  if (weights.normed) weights.attention_norm = norm_between(s_.hidden);
+  if (weights.normed && !s_.norms_behind) weights.attention_norm = norm_between(s_.hidden);
   const auto scale_of_sequence = [this] {
     Parameter* result = parameter({s_.hidden});
     result->partial_gradient = site_.split.dtensor() && site_.split.cuts_sequence();
@@ -143,6 +143,7 @@ void StackNetwork::make_layer(std::int64_t number) {
   }
   if (s_.has_experts(number)) make_experts(weights.experts);
   else make_feed_forward(weights.feed_forward, s_.inner());
+  if (weights.normed && s_.norms_behind) weights.attention_norm = norm_between(s_.hidden);
   if (s_.residual != ResidualKind::parallel) weights.feed_forward_norm = norm_between(s_.hidden);
   if (s_.layer_scale) weights.feed_forward_scale = scale_of_sequence();
   if (s_.norm_place == NormPlace::both) weights.feed_forward_after = norm_between(s_.hidden);
@@ -159,20 +160,23 @@ void StackNetwork::make_relative(AttentionWeights& weights) {
     weights.relative.weight->accumulate.layer = -1;
 }
 
-Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
-  Tensor x = grid_ == 0 && part_.embedding ? embed(input) : input;
+Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
+  Around around;  // variables of the model: they live to its end
+  Tensor x = grid_ == 0 && part_.embedding ? embed(input, around.rows) : input;
   if (!stages_.empty()) {
     x = run_stages(std::move(x));
   } else {
-    const Around around = look_around(x, encoded);
+    look_around(x, encoded, positions, around);
+    Around seen = around;  // a checkpointed block keeps what it was called with
+    seen.rows = Tensor{};
     for (std::int64_t i = part_.first; i < part_.last; ++i) {
       const auto block = static_cast<std::int16_t>(first_block_ + i);
       const auto weights = static_cast<std::size_t>(group_of(i) - group_of(part_.first));
       eager_.recorder.layer = block;
       const BlockScope scope(eager_.recorder, i);
-      const auto run = [this, i, weights, block, around](Eager& eager, Tensor given) {
+      const auto run = [this, i, weights, block, seen](Eager& eager, Tensor given) {
         eager.recorder.layer = block;
-        return layer(i, layers_[weights], std::move(given), around);
+        return layer(i, layers_[weights], std::move(given), seen);
       };
       x = site_.run_block(run, x);
     }
@@ -217,7 +221,7 @@ Tensor StackNetwork::residual(const Tensor& x, const Sides& sides, Part part) {
     normed = Tensor{};
   }
   if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = between(branch, sides.after);
-  if (sides.dropped) branch = dropout(eager_, branch, s_.dropout);
+  if (sides.dropped && s_.residual_dropout) branch = dropout(eager_, branch, s_.dropout);
   if (s_.residual_scale) branch = scale(eager_, branch);
   if (sides.scale != nullptr) branch = mul(eager_, branch, sides.scale->value);
   branch = path_dropped(branch, sides.layer);
@@ -279,10 +283,11 @@ Tensor StackNetwork::parallel_layer(std::int64_t number, const LayerWeights& wei
   Tensor other, branch, normed;
   normed = between(x, weights.attention_norm);
   attended = attend(weights.attention, normed, around, number, false);
-  branch = dropout(eager_, std::exchange(attended.result, Tensor{}), s_.dropout);
+  branch = std::exchange(attended.result, Tensor{});
+  if (s_.residual_dropout) branch = dropout(eager_, branch, s_.dropout);
   if (s_.residual == ResidualKind::parallel_two_norms) normed = between(x, weights.feed_forward_norm);
   other = part_two(weights, number, normed);
-  other = dropout(eager_, other, s_.dropout);
+  if (s_.residual_dropout) other = dropout(eager_, other, s_.dropout);
   const Tensor sum = add(eager_, branch, other);
   branch = Tensor{};
   return add(eager_, sum, x);

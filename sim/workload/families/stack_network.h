@@ -12,6 +12,7 @@
 #include "sim/workload/families/split_layers.h"
 #include "sim/workload/families/stack_weights.h"
 #include "sim/workload/families/stage_part.h"
+#include "sim/workload/families/token_place.h"
 #include "sim/workload/families/transformers_code.h"
 #include "sim/workload/parallel/context_parallel.h"
 #include "sim/workload/parallel/expert_parallel.h"
@@ -29,6 +30,10 @@ struct StackSite {
   /// Keys and values of a layer after these new ones, while text is generated.
   std::function<void(Tensor& keys, Tensor& values)> remember;
   std::function<bool()> generates;
+  std::function<bool()> has_fixed_cache;       ///< behind a mask
+  std::function<std::int64_t()> visible_keys;  ///< that a query may look at
+  const TokenPlace& place;
+  std::function<Tensor(const Dims&, DType)> buffer;
   std::function<Parameter*(const Dims&)> parameter;
   /// As Family::linear_layer.
   std::function<Affine(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole>, bool by_inputs)>
@@ -48,7 +53,8 @@ class StackNetwork {
 
   /// [batch, length, hidden] after the last norm, of ids [batch, length], images or audio; of a part behind the first,
   /// of what the part before it gives. `encoded` is what cross attention looks at.
-  Tensor run(const Tensor& input, const Tensor& encoded = {});
+  /// `positions`: of tokens that continue a text.
+  Tensor run(const Tensor& input, const Tensor& encoded = {}, const Tensor& positions = {});
 
   [[nodiscard]] const Affine& tokens() const { return tokens_; }
   /// Up to the width of the tables, where that differs from hidden.
@@ -70,10 +76,11 @@ class StackNetwork {
   void run_unread_top(const Tensor& x);
 
  private:
-  /// What all layers see.
+  /// What all layers see. `rows`: of tokens, where the model has them in a variable.
   struct Around {
     Tensor encoded, mask, window_mask, bias, distances, distance_rows;
     Rotation by;
+    Tensor rows, positions;
   };
   struct Attended {
     Tensor result, probabilities;
@@ -97,7 +104,7 @@ class StackNetwork {
   void make_feed_forward(FeedForwardWeights& weights, std::int64_t inner);
   void make_experts(ExpertWeights& weights);
 
-  Tensor embed(const Tensor& input);
+  Tensor embed(const Tensor& input, Tensor& rows);
   Tensor embed_image(const Tensor& pixels);
   Tensor embed_audio(const Tensor& spectrogram);
   Tensor with_positions(const Tensor& rows, const Tensor& ids);
@@ -105,7 +112,10 @@ class StackNetwork {
   Tensor counted_positions(const Tensor& ids);
   Tensor masked_rows_dropped(const Tensor& rows, const Tensor& ids);
   Tensor with_late_tokens(const Tensor& x);
-  Around look_around(const Tensor& x, const Tensor& encoded);
+  void look_around(const Tensor& x, const Tensor& encoded, const Tensor& given, Around& around);
+  void make_masks(const Tensor& x, bool narrow, Around& around);
+  /// Whether any token of the prompt is padding: the host waits for the answer.
+  void look_for_padding();
   /// Whether a token may look at another: [batch or 1, 1, length, length] booleans.
   Tensor visibility(std::int64_t rows, std::int64_t length);
   Tensor relative_bias(const AttentionWeights& weights, std::int64_t length);
@@ -202,7 +212,7 @@ class StackNetwork {
   std::array<Affine, 4> boxes_;  ///< left and right, top and bottom, height, width
   Affine convolution_one_, convolution_two_;
   Parameter *class_token_ = nullptr, *extra_tokens_ = nullptr;
-  Tensor frequencies_, frozen_positions_;
+  Tensor frequencies_, original_frequencies_, frozen_positions_;
   std::vector<Tensor> unread_;
   std::size_t top_ = 0;  ///< the first of `unread_` that are on top
   std::int64_t frozen_ = 0;

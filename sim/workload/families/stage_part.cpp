@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/workload/composition.h"
+#include "sim/workload/families/composed_families.h"
 #include "sim/workload/parallel/schedule.h"
 
 namespace ridgeline::families {
@@ -30,8 +31,9 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
 }
 
 std::int64_t most_between_stages(const ModelDescription& model, const TrainingDescription& training) {
-  if (!model.composition.given()) return training.tokens_of_rank() * model.hidden;
-  const Stack& s = model.composition->stack;
+  const CompositionHandle composition = composition_of(model);
+  if (!composition.given() || training.parallel.megatron()) return training.tokens_of_rank() * model.hidden;
+  const Stack& s = composition->stack;
   const std::int64_t stages = parallel::shape_of(training.parallel, 1).stages();
   std::int64_t most = 0;
   for (std::int64_t stage = 1; stage < stages; ++stage) {
@@ -46,8 +48,7 @@ std::string why_not_cut(const ModelDescription& model, Framework framework) {
     return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
                ? ""
                : "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
-  if (model.family == ModelFamily::bert || (model.family == ModelFamily::llama && !model.plain))
-    return "a pipeline cuts networks of family gpt2 and composed, and of family llama with code: plain";
+  if (model.family == ModelFamily::bert) return "a pipeline cuts networks of family gpt2, llama and composed";
   if (!model.composition.given()) return "";
   if (model.composition->stack.head == HeadKind::contrastive)
     return "a contrastive loss compares all sequences of a batch, and a pipeline's loss sees those of a micro-batch";
