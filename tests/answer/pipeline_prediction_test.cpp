@@ -66,6 +66,24 @@ TEST(PipelinePrediction, stages_hold_the_parameters_of_the_model) {
   }
 }
 
+// Transformers' llama, a generic transformer, and the one written out differ in labels and positions alone.
+TEST(PipelinePrediction, stages_of_a_llama_are_as_busy_whoever_wrote_it) {
+  constexpr double kLabelsAndPositions = 0.01;
+  for (const char* schedule : {"1f1b", "interleaved", "zb1p", "zbv"}) {
+    const auto of = [&](const char* code) {
+      return pipeline_predicted(pipeline(
+          4, {"model=llama-3-8b", std::string("model.code=") + code, "model.layers=8", "training.micro_batch=1",
+              "training.attention=flash", std::string("training.parallel.schedule=") + schedule}));
+    };
+    const Prediction plain = of("plain"), transformers = of("transformers");
+    ASSERT_EQ(plain.parallel->ranks.size(), transformers.parallel->ranks.size()) << schedule;
+    for (std::size_t i = 0; i < plain.parallel->ranks.size(); ++i)
+      EXPECT_NEAR((transformers.parallel->ranks[i].busy / plain.parallel->ranks[i].busy).value(), 1.0,
+                  kLabelsAndPositions)
+          << schedule << " class " << i;
+  }
+}
+
 TEST(PipelinePrediction, every_schedule_is_predicted) {
   for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb1p", "zbv", "interleaved-zero-bubble"}) {
     const Prediction p = pipeline_predicted(pipeline(4, {std::string("training.parallel.schedule=") + schedule}));
