@@ -38,15 +38,14 @@ const MemoryBoundWork* memory_bound(const KernelLaunch& launch) {
   return work != nullptr && work->kernel_class < static_cast<int>(MemoryBoundKernel::count_) ? work : nullptr;
 }
 
-/// Whether a launch fills memory that no operand of its operation is.
+/// True where a launch fills memory that no operand of its operation is.
 bool clears_counters(const KernelLaunch& launch) {
   const MemoryBoundWork* work = memory_bound(launch);
   return work != nullptr && work->kernel_class == static_cast<int>(MemoryBoundKernel::fill) && !launch.writes.empty() &&
          launch.writes.front().operand == Access::kTemporary;
 }
 
-/// Whether a profiled kernel is that of a launch: by its grid or, for convolutions without a recorded grid, by its
-/// name.
+/// A profiled kernel is that of a launch by its grid or, for convolutions without a recorded grid, by its name.
 bool same_kernel(const KernelLaunch& launch, const ProfiledKernel& kernel) {
   if (kernel.grid[0] == 0)
     return launch.time_class != TimeClass::tensor_contraction || kernel.name.find(launch.name) != std::string::npos;

@@ -13,7 +13,7 @@ struct WholeStep {
   UnrolledStep step;
   std::vector<KernelTime> times;  ///< one a launch
   Timeline timeline;
-  /// Of the memory's run, in the order of `step`; further micro-batches have those of the one that is held.
+  /// Samples of the memory's run, in the order of `step`; further micro-batches have those of the one that is held.
   std::vector<MemorySample> memory;
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int32_t kMostClasses = 8;
 
-/// What ranks of one class have in common: kinds of blocks of each part, what is before and behind them, and the order
+/// Ranks of one class have this in common: kinds of blocks of each part, what is before and behind them, and the order
 /// in which they run them.
 struct ClassKey {
   std::vector<std::tuple<std::vector<std::int64_t>, bool, bool>> parts;

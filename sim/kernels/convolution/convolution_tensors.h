@@ -9,7 +9,7 @@
 
 namespace ridgeline {
 
-/// Of one kernel: all groups, or the one that each of `copies()` kernels takes.
+/// Groups of one kernel: all, or the one that each of `copies()` kernels takes.
 class ConvolutionTensors {
  public:
   enum class Side : std::uint8_t { image, output, filter };

@@ -43,7 +43,7 @@ KernelLaunch per_result(const Convolution& op, bool gradient) {
   constexpr double kTapsOfRow = 4.0;
   const double rows = unrolled && !gradient ? 0.0 : static_cast<double>(op.kernel);
   const double taps = static_cast<double>(op.taps()) + kTapsOfRow * rows;
-  // Of a pixel all taps are looked at, also those that a stride leaves out.
+  // All taps of a pixel are looked at, also those that a stride leaves out.
   KernelLaunch launch = memory_bound_launch(
       gradient ? (unrolled ? MemoryBoundKernel::depthwise_gradient : MemoryBoundKernel::depthwise_gradient_any)
                : (unrolled ? MemoryBoundKernel::depthwise_forward : MemoryBoundKernel::depthwise_forward_any),

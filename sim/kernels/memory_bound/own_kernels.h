@@ -6,7 +6,7 @@
 
 namespace ridgeline {
 
-/// Whether a function has a kernel of its own: by few indices, added atomically, triangles, random numbers, places of
+/// True of functions with a kernel of their own: by few indices, added atomically, triangles, random numbers, places of
 /// what is not zero.
 bool has_own_kernel(PointwiseFunction function);
 LoweredOp lower_own_kernel(const Pointwise& op, const ChipShape& chip);

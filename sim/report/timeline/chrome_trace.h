@@ -31,7 +31,7 @@ struct ChromeTraceInput {
   std::span<const MemorySample> memory;        ///< of the steady step; may be empty
   std::string_view optimizer = "Optimizer";    ///< its class in Python: "AdamW"
   const PipelineTimeline* pipeline = nullptr;  ///< of all ranks, where the step is one rank's of a pipeline
-  /// Of each class of the pipeline's ranks, where `pipeline` has the kernels of all ranks.
+  /// Runs of each class of the pipeline's ranks, where `pipeline` has the kernels of all ranks.
   std::span<const StepProgram* const> classes = {};
   double cuda = 0.0;            ///< 12.4: toolkit of the libraries; 0: not said
   std::string_view block = "";  ///< class of the module that a layer is: "BertLayer"; empty: not known
