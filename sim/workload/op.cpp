@@ -1,86 +1,28 @@
 #include "sim/workload/op.h"
 
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
+#include <boost/container_hash/hash.hpp>
+
+#include "sim/workload/op_fields.h"
 
 namespace ridgeline {
 namespace {
 
-/// Mixes 64-bit words: the finaliser of SplitMix64, folded over the fields of an op.
-class Hash {
- public:
-  template <typename T>
-  Hash& operator<<(T value) {
-    std::uint64_t x = state_ ^ (static_cast<std::uint64_t>(value) + 0x9e3779b97f4a7c15ULL);
-    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
-    state_ = x ^ (x >> 29);
-    return *this;
+/// Folds the fields of an operation into one number.
+struct FieldHash {
+  std::size_t& seed;
+  void operator()(const auto& value) const {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) boost::hash_combine(seed, value);
+    else boost::hash_combine(seed, static_cast<std::size_t>(value));
   }
-  [[nodiscard]] std::size_t value() const { return static_cast<std::size_t>(state_ ^ (state_ >> 32)); }
-
- private:
-  std::uint64_t state_ = 0x2545f4914f6cdd1dULL;
-};
-
-struct Hasher {
-  Hash& hash;
-  void operator()(const Matmul& op) const {
-    hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse << op.ran.instructions
-         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.splits << op.ran.summed << op.scaling;
+  void operator()(const std::vector<std::int64_t>& list) const {
+    for (const std::int64_t value : list) (*this)(value);
+    if (!list.empty()) (*this)(list.size());
   }
-  void operator()(const Pointwise& op) const {
-    hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;
-    for (const DType input : op.inputs) hash << input;
-  }
-  void operator()(const Copy& op) const { hash << op.kind << op.type << op.rows << op.cols << op.parts; }
-  void operator()(const Softmax& op) const {
-    hash << op.log << op.backward << op.input << op.output << op.rows << op.cols;
-  }
-  void operator()(const Norm& op) const { hash << op.rms << op.backward << op.bias << op.type << op.rows << op.cols; }
-  void operator()(const Reduction& op) const { hash << op.kind << op.type << op.rows << op.cols << op.accumulator; }
-  void operator()(const Dropout& op) const { hash << op.type << op.elements; }
-  void operator()(const Embedding& op) const {
-    hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden << op.accumulates << op.bags;
-  }
-  void operator()(const Attention& op) const {
-    hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
-         << op.seq_q << op.seq_k << op.head_dim << op.head_major << op.bias;
-    if (op.lengths.any())
-      for (const std::int64_t length : *op.lengths.list) hash << length;
-  }
-  void operator()(const NllLoss& op) const { hash << op.backward << op.type << op.rows << op.classes; }
-  void operator()(const MultiTensor& op) const {
-    hash << op.function << op.type << op.scalar_per_tensor;
-    if (op.sizes)
-      for (const std::int64_t size : *op.sizes) hash << size;
-  }
-  void operator()(const Convolution& op) const {
-    hash << op.backward << op.channels_last << op.transposed << op.type << op.batch << op.in_channels << op.size
-         << op.out_channels << op.kernel << op.stride << op.groups << op.width << op.kernel_width << op.stride_width
-         << op.out_size << op.out_width << op.gradients;
-    for (const RecordedConvolution& ran : {op.ran, op.ran_weights}) hash << ran.instructions << ran.transformed;
-  }
-  void operator()(const ImageOp& op) const {
-    hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.size << op.width
-         << op.window << op.stride << op.out_size << op.out_width << op.evaluation;
-  }
-  void operator()(const Memset& op) const { hash << op.bytes; }
-  void operator()(const Sort& op) const { hash << op.type << op.rows << op.cols << op.kept << op.key_bits; }
-  void operator()(const Resampling& op) const {
-    hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.inputs
-         << op.outputs << op.taps;
-  }
-  void operator()(const Collective& op) const { hash << op.kind << op.group << op.type << op.ranks << op.bytes; }
-  void operator()(const UnknownOp& op) const {
-    hash << std::hash<std::string>{}(op.name) << op.read_bytes << op.written_bytes;
-  }
-  void operator()(const FusedKernel& op) const {
-    hash << std::hash<std::string>{}(op.name) << op.shape << op.rows << op.cols << op.type << op.arithmetic
-         << op.gathers << op.column_results;
-    for (const std::int64_t bytes : op.reads) hash << bytes;
-    hash << op.reads.size();
-    for (const std::int64_t bytes : op.writes) hash << bytes;
+  void operator()(const std::shared_ptr<const std::vector<std::int64_t>>& list) const {
+    if (list) (*this)(*list);
   }
 };
 
@@ -221,14 +163,9 @@ struct Namer {
   }
 };
 
-std::string_view name_of(Layout layout) {
-  constexpr std::array<std::string_view, 4> kNames{"nn", "nt", "tn", "tt"};
-  return kNames[static_cast<std::size_t>(layout)];
-}
-
 struct Shaper {
   std::string operator()(const Matmul& op) const {
-    const std::string product = fmt::format("{}x{}x{} {} {}", op.m, op.n, op.k, name_of(op.layout), name_of(op.type));
+    const std::string product = fmt::format("{}x{}x{} {} {}", op.m, op.n, op.k, word_of(op.layout), name_of(op.type));
     const char* const sparse = op.sparse == SparseOperand::none ? ""
                                : op.sparse == SparseOperand::a  ? " 2:4 a"
                                                                 : " 2:4 b";
@@ -243,14 +180,11 @@ struct Shaper {
       types += fmt::format("{}{}", types.empty() ? "" : "->", name_of(op.output));
     return fmt::format("{}x{} {}", op.rows, op.cols, types);
   }
-  std::string operator()(const Copy& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
+  /// Copies, norms, reductions.
+  std::string operator()(const auto& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
   std::string operator()(const Softmax& op) const {
     if (op.input == op.output) return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.input));
     return fmt::format("{}x{} {}->{}", op.rows, op.cols, name_of(op.input), name_of(op.output));
-  }
-  std::string operator()(const Norm& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
-  std::string operator()(const Reduction& op) const {
-    return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type));
   }
   std::string operator()(const Dropout& op) const { return fmt::format("{} {}", op.elements, name_of(op.type)); }
   std::string operator()(const Embedding& op) const {
@@ -311,10 +245,13 @@ double scores_of_row(const Attention& op) {
 }
 
 std::size_t hash_of(const Op& op) {
-  Hash hash;
-  hash << op.index();
-  std::visit(Hasher{hash}, op);
-  return hash.value();
+  std::size_t seed = op.index();
+  std::visit(
+      [&](const auto& held) {
+        std::apply([&](const auto&... each) { (FieldHash{seed}(each), ...); }, fields(held).values);
+      },
+      op);
+  return seed;
 }
 std::string name_of(const Op& op) { return std::visit(Namer{}, op); }
 std::string shape_of(const Op& op) { return std::visit(Shaper{}, op); }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "sim/trace/aten/aten_map.h"
-#include "sim/trace/op_trace/op_fields.h"
 #include "sim/workload/host_class.h"
+#include "sim/workload/op_fields.h"
 #include "tests/support/aten_example.h"
 
 namespace ridgeline::trace {
@@ -59,26 +59,23 @@ inline std::string text_of(const AtenTensor& tensor) {
 /// name.
 struct FieldText {
   std::string& out;
-  void operator()(const char*, DType type) const { out += fmt::format(" {}", name_of(type)); }
-  void operator()(const char* key, bool set) const { out += set ? fmt::format(" {}", key) : ""; }
-  void operator()(const char* key, std::int64_t value) const { out += fmt::format(" {}={}", key, value); }
-  void operator()(const char* key, std::uint8_t value) const { out += fmt::format(" {}={}", key, value); }
-  void operator()(const char*, const std::string& value) const { out += " " + value; }
-  void operator()(const char* key, const std::vector<std::int64_t>& list) const {
+  void operator()(std::string_view, DType type) const { out += fmt::format(" {}", name_of(type)); }
+  void operator()(std::string_view key, bool set) const { out += set ? fmt::format(" {}", key) : ""; }
+  void operator()(std::string_view key, std::int64_t value) const { out += fmt::format(" {}={}", key, value); }
+  void operator()(std::string_view key, std::uint8_t value) const { out += fmt::format(" {}={}", key, value); }
+  void operator()(std::string_view, const std::string& value) const { out += " " + value; }
+  void operator()(std::string_view key, const std::vector<std::int64_t>& list) const {
     out += fmt::format(" {}={}", key, fmt::join(list, ","));
   }
-  void operator()(const char* key, const std::shared_ptr<const std::vector<std::int64_t>>& list) const {
+  void operator()(std::string_view key, const std::shared_ptr<const std::vector<std::int64_t>>& list) const {
     if (list) (*this)(key, *list);
   }
-  template <typename T>
-  void unless(const char* key, const T& value, const T& usual) const {
+  void unless(std::string_view key, const auto& value, const auto& usual) const {
     if (value != usual) (*this)(key, value);
   }
   template <typename Enum>
   requires std::is_enum_v<Enum>
-  void operator()(const char*, Enum value) const {
-    out += fmt::format(" {}", names_of(value)[static_cast<std::size_t>(value)]);
-  }
+  void operator()(std::string_view, Enum value) const { out += fmt::format(" {}", word_of(value)); }
 };
 
 /// "mul 3x5 fp32,bf16>fp32 broadcast_row" of a point-wise operation, all fields by name of any other.
@@ -95,9 +92,8 @@ inline std::string text_of(const Op& op) {
     if (i < point->input_count) types += fmt::format("{}{}", i > 0 ? "," : "", name_of(type));
     else if (type != point->output) unused += fmt::format(" and {} unused", name_of(type));
   }
-  return fmt::format("{} {}x{} {}>{} {}{}", names_of(point->function)[static_cast<std::size_t>(point->function)],
-                     point->rows, point->cols, types, name_of(point->output),
-                     names_of(point->walk)[static_cast<std::size_t>(point->walk)], unused);
+  return fmt::format("{} {}x{} {}>{} {}{}", word_of(point->function), point->rows, point->cols, types,
+                     name_of(point->output), word_of(point->walk), unused);
 }
 
 /// "the operation: what it reads > what it writes", and what the host does it as where that is no point-wise operation.

@@ -1,26 +1,65 @@
 // Every field of every operation counts in its hash and in whether two are equal; names and shapes in words.
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <cstddef>
 
 #include "sim/workload/op.h"
+#include "sim/workload/op_fields.h"
 #include "sim/workload/op_operands.h"
 
 namespace ridgeline {
 namespace {
 
-/// An operation and what differs from it in one field each.
+/// Makes the field of a number differ.
+struct Change {
+  int which;
+  int place = 0;
+  void unless(std::string_view name, auto& value, const auto&) { (*this)(name, value); }
+  template <typename Value>
+  void operator()(std::string_view, Value& value) {
+    if (place++ != which) return;
+    if constexpr (std::is_same_v<Value, bool>) value = !value;
+    else if constexpr (std::is_enum_v<Value>) value = static_cast<Value>(static_cast<int>(value) == 0 ? 1 : 0);
+    else if constexpr (std::is_same_v<Value, std::string>) value += "a";
+    else if constexpr (std::is_same_v<Value, std::vector<std::int64_t>>) value.push_back(3);
+    else if constexpr (std::is_integral_v<Value>) ++value;
+    else value = std::make_shared<const std::vector<std::int64_t>>(2, 3);
+  }
+};
+/// The memory of an operation that a field lies in.
+struct Cover {
+  const std::byte* begin;
+  std::vector<bool> bytes;
+  void unless(std::string_view name, const auto& value, const auto&) { (*this)(name, value); }
+  template <typename Value>
+  void operator()(std::string_view, const Value& value) {
+    const std::ptrdiff_t at = reinterpret_cast<const std::byte*>(&value) - begin;
+    std::fill_n(bytes.begin() + at, sizeof(Value), true);
+  }
+};
+
 template <typename Kind>
-void expect_fields_to_count(const Kind& op, std::initializer_list<std::function<void(Kind&)>> changes) {
-  int number = 0;
-  for (const auto& change : changes) {
+void expect_fields_to_count() {
+  const Kind op{};
+  Cover cover{reinterpret_cast<const std::byte*>(&op), std::vector<bool>(sizeof(Kind), false)};
+  for_each_field_of(op, cover);
+  const int fields = static_cast<int>(decltype(ridgeline::fields(op))::kNames.size());
+  for (int i = 0; i < fields; ++i) {
     Kind other = op;
-    change(other);
-    EXPECT_NE(hash_of(Op(op)), hash_of(Op(other))) << name_of(Op(op)) << " change " << number;
-    EXPECT_FALSE(Op(op) == Op(other)) << name_of(Op(op)) << " change " << number;
-    ++number;
+    for_each_field_of(other, Change{i});
+    EXPECT_NE(hash_of(Op(op)), hash_of(Op(other))) << name_of(Op(op)) << " field " << i;
+    EXPECT_FALSE(Op(op) == Op(other)) << name_of(Op(op)) << " field " << i;
   }
   EXPECT_EQ(hash_of(Op(op)), hash_of(Op(Kind(op))));
+  // A byte that no field lies in is padding: operations that differ there are equal.
+  Kind padded{};
+  auto* const memory = reinterpret_cast<std::byte*>(&padded);
+  for (std::size_t i = 0; i < sizeof(Kind); ++i) {
+    if (cover.bytes[i]) continue;
+    memory[i] ^= std::byte{1};
+    EXPECT_TRUE(padded == op) << name_of(Op(op)) << " has a member that is no field, at byte " << i;
+    memory[i] ^= std::byte{1};
+  }
 }
 
 PackedLengths lengths(std::vector<std::int64_t> of) {
@@ -42,148 +81,33 @@ FusedKernel fused(FusedKernel::Shape shape, std::vector<std::int64_t> reads = {}
   return op;
 }
 
-TEST(OpFields, OfProducts) {
-  expect_fields_to_count<Matmul>(
-      {.batch = 2, .m = 3, .n = 5, .k = 7},
-      {[](Matmul& o) { o.type = DType::bf16; }, [](Matmul& o) { ++o.batch; }, [](Matmul& o) { ++o.m; },
-       [](Matmul& o) { ++o.n; }, [](Matmul& o) { ++o.k; }, [](Matmul& o) { o.layout = Layout::tt; },
-       [](Matmul& o) { o.bias = true; }, [](Matmul& o) { o.sparse = SparseOperand::a; },
-       [](Matmul& o) { o.ran.instructions = LibraryKernel::Instructions::wgmma; }, [](Matmul& o) { o.ran.m = 64; },
-       [](Matmul& o) { o.ran.n = 64; }, [](Matmul& o) { o.ran.k = 64; }, [](Matmul& o) { o.ran.stages = 3; },
-       [](Matmul& o) { o.ran.splits = 2; }, [](Matmul& o) { o.ran.summed = true; },
-       [](Matmul& o) { o.scaling = Scaling::tensor; }});
+TEST(OpFields, AllMembersAreFieldsAndCountInEqualityAndHash) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (expect_fields_to_count<std::variant_alternative_t<I, Op>>(), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Op>>());
 }
 
-TEST(OpFields, OfElementsAndRows) {
-  expect_fields_to_count<Pointwise>(
-      {.rows = 3, .cols = 5, .input_count = 2},
-      {[](Pointwise& o) { o.function = PointwiseFunction::mul; }, [](Pointwise& o) { ++o.rows; },
-       [](Pointwise& o) { ++o.cols; }, [](Pointwise& o) { o.inputs[0] = DType::bf16; },
-       [](Pointwise& o) { o.inputs[1] = DType::bf16; }, [](Pointwise& o) { o.inputs[2] = DType::bf16; },
-       [](Pointwise& o) { ++o.input_count; }, [](Pointwise& o) { o.output = DType::bf16; },
-       [](Pointwise& o) { o.walk = Walk::strided; }});
-  expect_fields_to_count<Copy>({.rows = 3, .cols = 5, .parts = 2},
-                               {[](Copy& o) { o.kind = CopyKind::permute; }, [](Copy& o) { o.type = DType::bf16; },
-                                [](Copy& o) { ++o.rows; }, [](Copy& o) { ++o.cols; }, [](Copy& o) { ++o.parts; }});
-  expect_fields_to_count<Softmax>(
-      {.rows = 3, .cols = 5}, {[](Softmax& o) { o.log = true; }, [](Softmax& o) { o.backward = true; },
-                               [](Softmax& o) { o.input = DType::bf16; }, [](Softmax& o) { o.output = DType::bf16; },
-                               [](Softmax& o) { ++o.rows; }, [](Softmax& o) { ++o.cols; }});
-  expect_fields_to_count<Norm>(
-      {.rows = 3, .cols = 5},
-      {[](Norm& o) { o.rms = true; }, [](Norm& o) { o.backward = true; }, [](Norm& o) { o.bias = false; },
-       [](Norm& o) { o.type = DType::bf16; }, [](Norm& o) { ++o.rows; }, [](Norm& o) { ++o.cols; }});
-  expect_fields_to_count<Reduction>(
-      {.rows = 3, .cols = 5},
-      {[](Reduction& o) { o.kind = ReductionKind::scan_cols; }, [](Reduction& o) { o.type = DType::bf16; },
-       [](Reduction& o) { ++o.rows; }, [](Reduction& o) { ++o.cols; }});
-  expect_fields_to_count<Dropout>({.elements = 3},
-                                  {[](Dropout& o) { o.type = DType::bf16; }, [](Dropout& o) { ++o.elements; }});
-  expect_fields_to_count<NllLoss>({.rows = 3, .classes = 5},
-                                  {[](NllLoss& o) { o.backward = true; }, [](NllLoss& o) { o.type = DType::bf16; },
-                                   [](NllLoss& o) { ++o.rows; }, [](NllLoss& o) { ++o.classes; }});
-  expect_fields_to_count<Sort>({.rows = 3, .cols = 5},
-                               {[](Sort& o) { o.type = DType::int64; }, [](Sort& o) { ++o.rows; },
-                                [](Sort& o) { ++o.cols; }, [](Sort& o) { ++o.kept; }, [](Sort& o) { ++o.key_bits; }});
-}
-
-TEST(OpFields, OfTablesAndAttention) {
-  expect_fields_to_count<Embedding>(
-      {.tokens = 3, .vocabulary = 5, .hidden = 7},
-      {[](Embedding& o) { o.backward = true; }, [](Embedding& o) { o.type = DType::bf16; },
-       [](Embedding& o) { ++o.tokens; }, [](Embedding& o) { ++o.vocabulary; }, [](Embedding& o) { ++o.hidden; },
-       [](Embedding& o) { o.accumulates = true; }, [](Embedding& o) { ++o.bags; }});
-  expect_fields_to_count<Attention>(
-      {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 6, .seq_k = 6, .head_dim = 8, .lengths = lengths({2, 4})},
-      {[](Attention& o) { o.backend = AttentionBackend::cudnn; }, [](Attention& o) { o.backward = true; },
-       [](Attention& o) { o.causal = true; }, [](Attention& o) { o.dropout = true; },
-       [](Attention& o) { o.type = DType::fp16; }, [](Attention& o) { ++o.batch; }, [](Attention& o) { ++o.heads; },
-       [](Attention& o) { ++o.kv_heads; }, [](Attention& o) { ++o.seq_q; }, [](Attention& o) { ++o.seq_k; },
-       [](Attention& o) { ++o.head_dim; }, [](Attention& o) { o.head_major = true; },
-       [](Attention& o) { o.bias = true; },
-       [](Attention& o) {
-         o.lengths = lengths({4, 2});
-       },
-       [](Attention& o) { o.lengths = {}; }});
+TEST(OpFields, ListsCountByTheirNumbers) {
   EXPECT_EQ(scores_of_row({.seq_q = 6, .seq_k = 7}), 42.0);
   EXPECT_EQ(scores_of_row({.seq_q = 6, .seq_k = 6, .lengths = lengths({2, 4})}), 20.0);
   EXPECT_TRUE(lengths({}) == PackedLengths{}) << "none are none";
   EXPECT_FALSE(lengths({}) == lengths({2}));
   EXPECT_FALSE(lengths({2}) == lengths({}));
   EXPECT_TRUE(lengths({2}) == lengths({2}));
-}
-
-TEST(OpFields, OfLists) {
-  expect_fields_to_count<MultiTensor>(
-      {.sizes = list({2, 3})},
-      {[](MultiTensor& o) { o.function = MultiTensorFunction::mul; }, [](MultiTensor& o) { o.type = DType::bf16; },
-       [](MultiTensor& o) {
-         o.sizes = list({3, 2});
-       },
-       [](MultiTensor& o) { o.sizes = nullptr; }, [](MultiTensor& o) { o.scalar_per_tensor = true; }});
+  const Op one = Attention{.lengths = lengths({2, 4})};
+  EXPECT_NE(hash_of(one), hash_of(Attention{.lengths = lengths({4, 2})}));
+  EXPECT_EQ(hash_of(Attention{}), hash_of(Attention{.lengths = lengths({})})) << "equal operations have one hash";
   EXPECT_TRUE((MultiTensor{.sizes = list({2, 3})} == MultiTensor{.sizes = list({2, 3})}));
+  EXPECT_FALSE((MultiTensor{.sizes = list({2, 3})} == MultiTensor{.sizes = list({3, 2})}));
+  EXPECT_NE(hash_of(MultiTensor{.sizes = list({2, 3})}), hash_of(MultiTensor{.sizes = list({3, 2})}));
   EXPECT_FALSE((MultiTensor{} == MultiTensor{.sizes = list({2})}));
-}
-
-TEST(OpFields, OfImages) {
-  expect_fields_to_count<Convolution>(
-      {.batch = 2, .in_channels = 3, .size = 5, .out_channels = 7},
-      {[](Convolution& o) { o.backward = true; }, [](Convolution& o) { o.channels_last = true; },
-       [](Convolution& o) { o.transposed = true; }, [](Convolution& o) { o.type = DType::bf16; },
-       [](Convolution& o) { ++o.batch; }, [](Convolution& o) { ++o.in_channels; }, [](Convolution& o) { ++o.size; },
-       [](Convolution& o) { ++o.out_channels; }, [](Convolution& o) { ++o.kernel; }, [](Convolution& o) { ++o.stride; },
-       [](Convolution& o) { o.ran.instructions = LibraryKernel::Instructions::simt; },
-       [](Convolution& o) { o.ran.transformed = true; },
-       [](Convolution& o) { o.ran_weights.instructions = LibraryKernel::Instructions::simt; },
-       [](Convolution& o) { o.ran_weights.transformed = true; }, [](Convolution& o) { ++o.groups; },
-       [](Convolution& o) { ++o.width; }, [](Convolution& o) { ++o.kernel_width; },
-       [](Convolution& o) { ++o.stride_width; }, [](Convolution& o) { ++o.out_size; },
-       [](Convolution& o) { ++o.out_width; },
-       [](Convolution& o) { o.gradients = ConvolutionGradients::weight; }});
-  expect_fields_to_count<ImageOp>(
-      {.batch = 2, .channels = 3, .size = 5},
-      {[](ImageOp& o) { o.function = ImageFunction::max_pool2d; }, [](ImageOp& o) { o.backward = true; },
-       [](ImageOp& o) { o.channels_last = true; }, [](ImageOp& o) { o.type = DType::bf16; },
-       [](ImageOp& o) { ++o.batch; }, [](ImageOp& o) { ++o.channels; }, [](ImageOp& o) { ++o.size; },
-       [](ImageOp& o) { ++o.width; }, [](ImageOp& o) { ++o.window; }, [](ImageOp& o) { ++o.stride; },
-       [](ImageOp& o) { ++o.out_size; }, [](ImageOp& o) { ++o.out_width; },
-       [](ImageOp& o) { o.evaluation = true; }});
-  expect_fields_to_count<Resampling>(
-      {.batch = 2, .channels = 3, .inputs = 5, .outputs = 7},
-      {[](Resampling& o) { o.function = ResamplingFunction::fold; }, [](Resampling& o) { o.backward = true; },
-       [](Resampling& o) { o.channels_last = true; }, [](Resampling& o) { o.type = DType::bf16; },
-       [](Resampling& o) { ++o.batch; }, [](Resampling& o) { ++o.channels; }, [](Resampling& o) { ++o.inputs; },
-       [](Resampling& o) { ++o.outputs; }, [](Resampling& o) { ++o.taps; }});
+  EXPECT_NE(hash_of(FusedKernel{.name = "a", .reads = {2, 4}, .writes = {8}}),
+            hash_of(FusedKernel{.name = "a", .reads = {2}, .writes = {4, 8}}));
+  EXPECT_NE(hash_of(Op(Memset{3})), hash_of(Op(Dropout{DType::fp32, 3})));
   EXPECT_FALSE(RecordedConvolution{}.known());
   EXPECT_TRUE((RecordedConvolution{.transformed = true}.known()));
   EXPECT_TRUE((RecordedConvolution{.instructions = LibraryKernel::Instructions::simt}.known()));
-}
-
-TEST(OpFields, OfTheRest) {
-  expect_fields_to_count<Memset>({.bytes = 3}, {[](Memset& o) { ++o.bytes; }});
-  expect_fields_to_count<Collective>(
-      {.ranks = 2, .bytes = 3},
-      {[](Collective& o) { o.kind = CollectiveKind::barrier; }, [](Collective& o) { o.group = GroupKind::model; },
-       [](Collective& o) { o.type = DType::bf16; }, [](Collective& o) { ++o.ranks; },
-       [](Collective& o) { ++o.bytes; }});
-  expect_fields_to_count<UnknownOp>({.name = "a", .read_bytes = 3, .written_bytes = 5},
-                                    {[](UnknownOp& o) { o.name = "b"; }, [](UnknownOp& o) { ++o.read_bytes; },
-                                     [](UnknownOp& o) { ++o.written_bytes; }});
-  using Shape = FusedKernel::Shape;
-  expect_fields_to_count<FusedKernel>(
-      {.name = "a", .rows = 3, .cols = 5, .arithmetic = 7, .reads = {2, 4}, .writes = {8}},
-      {[](FusedKernel& o) { o.name = "b"; }, [](FusedKernel& o) { o.shape = Shape::columns; },
-       [](FusedKernel& o) { ++o.rows; }, [](FusedKernel& o) { ++o.cols; }, [](FusedKernel& o) { o.type = DType::bf16; },
-       [](FusedKernel& o) { ++o.arithmetic; }, [](FusedKernel& o) { o.gathers = true; },
-       [](FusedKernel& o) { ++o.column_results; },
-       [](FusedKernel& o) {
-         o.reads = {4, 2};
-       },
-       [](FusedKernel& o) { o.writes = {9}; },
-       [](FusedKernel& o) {
-         o.reads = {2}, o.writes = {4, 8};
-       }});
-  EXPECT_NE(hash_of(Op(Memset{3})), hash_of(Op(Dropout{DType::fp32, 3})));
 }
 
 TEST(OpFields, NamesOfKinds) {

@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/trace/op_trace/op_fields.h"
 #include "sim/units/nearest_name.h"
 #include "sim/workload/dtype.h"
+#include "sim/workload/op_fields.h"
 
 namespace ridgeline::trace {
 
@@ -29,13 +29,13 @@ struct LineError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-inline element required(const object& line, const char* key) {
+inline element required(const object& line, std::string_view key) {
   element value;
   if (line[key].get(value) != simdjson::SUCCESS) throw LineError(fmt::format("\"{}\" is missing", key));
   return value;
 }
 
-inline std::int64_t integer(const element& value, const char* key, std::int64_t least, std::int64_t most) {
+inline std::int64_t integer(const element& value, std::string_view key, std::int64_t least, std::int64_t most) {
   std::int64_t number = 0;
   if (value.get(number) != simdjson::SUCCESS)
     throw LineError(fmt::format("\"{}\" must be a whole number, got {}", key, simdjson::minify(value)));
@@ -43,11 +43,12 @@ inline std::int64_t integer(const element& value, const char* key, std::int64_t 
     throw LineError(fmt::format("\"{}\" must be {} to {}, got {}", key, least, most, number));
   return number;
 }
-inline std::int64_t integer(const object& line, const char* key, std::int64_t least, std::int64_t most = kLargest) {
+inline std::int64_t integer(const object& line, std::string_view key, std::int64_t least,
+                            std::int64_t most = kLargest) {
   return integer(required(line, key), key, least, most);
 }
 
-inline std::string_view word(const object& line, const char* key) {
+inline std::string_view word(const object& line, std::string_view key) {
   const element value = required(line, key);
   std::string_view text;
   if (value.get(text) != simdjson::SUCCESS)
@@ -56,14 +57,14 @@ inline std::string_view word(const object& line, const char* key) {
 }
 
 template <typename Names>
-std::size_t name_index(std::string_view given, const char* key, const Names& names) {
+std::size_t name_index(std::string_view given, std::string_view key, const Names& names) {
   const auto found = std::find(names.begin(), names.end(), given);
   if (found == names.end())
     throw LineError(fmt::format("unknown {} \"{}\" (did you mean {}?)", key, given, nearest_name(given, names)));
   return static_cast<std::size_t>(found - names.begin());
 }
 
-inline double number_or_zero(const object& line, const char* key) {
+inline double number_or_zero(const object& line, std::string_view key) {
   element value;
   if (line[key].get(value) != simdjson::SUCCESS) return 0.0;
   double number = 0.0;
@@ -71,7 +72,7 @@ inline double number_or_zero(const object& line, const char* key) {
     throw LineError(fmt::format("\"{}\" must be a number of at least 0, got {}", key, simdjson::minify(value)));
   return number;
 }
-inline std::string text_or_empty(const object& line, const char* key) {
+inline std::string text_or_empty(const object& line, std::string_view key) {
   element value;
   if (line[key].get(value) != simdjson::SUCCESS) return "";
   return std::string(word(line, key));
@@ -79,43 +80,43 @@ inline std::string text_or_empty(const object& line, const char* key) {
 
 struct FieldReader {
   const object& line;
-  void operator()(const char* key, DType& value) const {
+  void operator()(std::string_view key, DType& value) const {
     const std::string_view name = word(line, key);
     const auto type = dtype_from(name);
     if (!type) throw LineError(fmt::format("unknown {} \"{}\"; expected fp32, tf32, bf16, fp16, ...", key, name));
     value = *type;
   }
-  void operator()(const char* key, bool& value) const {
+  void operator()(std::string_view key, bool& value) const {
     const element given = required(line, key);
     if (given.get(value) != simdjson::SUCCESS)
       throw LineError(fmt::format("\"{}\" must be true or false, got {}", key, simdjson::minify(given)));
   }
   /// A field that files need not have.
   template <typename T>
-  void unless(const char* key, T& value, const T& usual) const {
+  void unless(std::string_view key, T& value, const T& usual) const {
     element given;
     if (line[key].get(given) == simdjson::SUCCESS) (*this)(key, value);
     else value = usual;
   }
-  void operator()(const char* key, std::int64_t& value) const { value = integer(line, key, 0); }
-  void operator()(const char* key, std::uint8_t& value) const {
+  void operator()(std::string_view key, std::int64_t& value) const { value = integer(line, key, 0); }
+  void operator()(std::string_view key, std::uint8_t& value) const {
     value = static_cast<std::uint8_t>(integer(line, key, 0, 3));
   }
-  void operator()(const char* key, std::string& value) const { value = word(line, key); }
-  void operator()(const char* key, std::vector<std::int64_t>& value) const {
+  void operator()(std::string_view key, std::string& value) const { value = word(line, key); }
+  void operator()(std::string_view key, std::vector<std::int64_t>& value) const {
     simdjson::dom::array list;
     if (required(line, key).get(list) != simdjson::SUCCESS)
       throw LineError(fmt::format("\"{}\" must be a list of whole numbers", key));
     for (const element size : list) value.push_back(integer(size, key, 0, kLargest));
   }
-  void operator()(const char* key, std::shared_ptr<const std::vector<std::int64_t>>& value) const {
+  void operator()(std::string_view key, std::shared_ptr<const std::vector<std::int64_t>>& value) const {
     auto sizes = std::make_shared<std::vector<std::int64_t>>();
     (*this)(key, *sizes);
     value = std::move(sizes);
   }
   template <typename Enum>
   requires std::is_enum_v<Enum>
-  void operator()(const char* key, Enum& value) const {
+  void operator()(std::string_view key, Enum& value) const {
     value = static_cast<Enum>(name_index(word(line, key), key, names_of(value)));
   }
 };

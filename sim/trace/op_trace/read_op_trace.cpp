@@ -9,7 +9,6 @@
 
 #include "sim/input/text_source.h"
 #include "sim/trace/op_trace/line_fields.h"
-#include "sim/trace/op_trace/op_fields.h"
 #include "sim/trace/record_names.h"
 #include "sim/trace/trace_builder.h"
 #include "sim/units/budget.h"

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/trace/op_trace/op_fields.h"
 #include "sim/trace/record_names.h"
 #include "sim/units/text_buffer.h"
+#include "sim/workload/op_fields.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -17,23 +17,22 @@ using nlohmann::ordered_json;
 /// Fields of an op as JSON members.
 struct FieldWriter {
   ordered_json& out;
-  void operator()(const char* name, DType value) const { out[name] = name_of(value); }
-  void operator()(const char* name, bool value) const { out[name] = value; }
   /// Left out where it is as usual.
-  template <typename T>
-  void unless(const char* name, const T& value, const T& usual) const {
+  void unless(std::string_view name, const auto& value, const auto& usual) const {
     if (value != usual) (*this)(name, value);
   }
-  void operator()(const char* name, std::int64_t value) const { out[name] = value; }
-  void operator()(const char* name, std::uint8_t value) const { out[name] = static_cast<int>(value); }
-  void operator()(const char* name, const std::vector<std::int64_t>& value) const { out[name] = value; }
-  void operator()(const char* name, const std::string& value) const { out[name] = value; }
-  void operator()(const char* name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
-    out[name] = value ? ordered_json(*value) : ordered_json::array();
+  void operator()(std::string_view name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
+    put(name, value ? ordered_json(*value) : ordered_json::array());
   }
-  template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void operator()(const char* name, Enum value) const { out[name] = names_of(value)[static_cast<std::size_t>(value)]; }
+  void operator()(std::string_view name, DType value) const { put(name, name_of(value)); }
+  template <typename Value>
+  void operator()(std::string_view name, const Value& value) const {
+    if constexpr (std::is_enum_v<Value>) put(name, word_of(value));
+    else put(name, value);
+  }
+
+ private:
+  void put(std::string_view name, ordered_json value) const { out[std::string(name)] = std::move(value); }
 };
 
 std::string line_of(const ordered_json& json) {
