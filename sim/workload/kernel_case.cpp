@@ -10,6 +10,7 @@
 #include "sim/units/nearest_name.h"
 #include "sim/workload/convolution_bounds.h"
 #include "sim/workload/kernel_case_parameters.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline {
 namespace {
@@ -58,7 +59,7 @@ Shape rows_cols(Parameters& p) {
   return s;
 }
 
-OpBuilder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::contiguous) {
+OpBuilder pointwise(PointwiseFunction function, int inputs, bool masks = false, Walk walk = Walk::contiguous) {
   return [=](Parameters& p, DType type) -> Op {
     const Shape s = rows_cols(p);
     Pointwise op{.function = function,
@@ -67,7 +68,8 @@ OpBuilder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::co
                  .input_count = static_cast<std::uint8_t>(inputs),
                  .output = type,
                  .walk = walk};
-    for (auto& input : op.inputs) input = type;
+    for (DType& input : op.inputs) input = type;
+    if (masks) op.inputs[inputs - 1] = DType::boolean;
     return op;
   };
 }
@@ -218,22 +220,7 @@ Builders builders_of_products_and_rows() {
          const Shape s = rows_cols(p);
          return Norm{false, true, true, t, s.rows, s.cols};
        }},
-      {"gelu", pointwise(F::gelu, 1)},
-      {"gelu_backward", pointwise(F::gelu_backward, 2)},
-      {"silu", pointwise(F::silu, 1)},
-      {"silu_backward", pointwise(F::silu_backward, 2)},
-      {"add", pointwise(F::add, 2)},
-      {"mul", pointwise(F::mul, 2)},
-      {"add_broadcast", pointwise(F::add, 2, Walk::broadcast_row)},
-      {"pow2", pointwise(F::pow2, 1)},
-      {"masked_fill",
-       [](Parameters& p, DType t) -> Op {
-         const Shape s = rows_cols(p);
-         Pointwise op{.function = F::masked_fill, .rows = s.rows, .cols = s.cols, .input_count = 2, .output = t};
-         op.inputs[0] = t;
-         op.inputs[1] = DType::boolean;
-         return op;
-       }},
+      {"add_broadcast", pointwise(F::add, 2, false, Walk::broadcast_row)},
       {"mean_last", reduction(ReductionKind::mean_cols)},
       {"sum_rows", reduction(ReductionKind::sum_rows)},
       {"dropout",
@@ -336,6 +323,9 @@ const Builders& builders() {
   static const Builders table = [] {
     Builders all = builders_of_products_and_rows();
     all.merge(builders_of_lists_and_images());
+    for (const PointwiseRow& row : pointwise_rows())
+      if (row.tensors > 0)
+        all.try_emplace(std::string(row.key), pointwise(pointwise_function(row.key), row.tensors, row.masks));
     return all;
   }();
   return table;

@@ -6,6 +6,7 @@
 #include <boost/container_hash/hash.hpp>
 
 #include "sim/workload/op_fields.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline {
 namespace {
@@ -26,53 +27,6 @@ struct FieldHash {
   }
 };
 
-std::string_view name_of(PointwiseFunction function) {
-  constexpr std::array<std::string_view, static_cast<std::size_t>(PointwiseFunction::other) + 1> kNames{
-      "add",
-      "add_",
-      "mul",
-      "scale",
-      "gelu",
-      "gelu_tanh",
-      "gelu_backward",
-      "gelu_tanh_backward",
-      "silu",
-      "silu_backward",
-      "relu",
-      "relu_backward",
-      "tanh",
-      "tanh_backward",
-      "pow",
-      "sqrt",
-      "reciprocal",
-      "div",
-      "eq",
-      "masked_fill",
-      "cast",
-      "fill",
-      "arange",
-      "native_dropout_backward",
-      "clamp",
-      "rope",
-      "complex_mul",
-      "pow",
-      "index",
-      "gather",
-      "roll",
-      "index_add",
-      "scatter_add",
-      "special",
-      "random",
-      "index_select",
-      "index_add",
-      "tril",
-      "nonzero",
-      "pointwise"};
-  static_assert(kNames[static_cast<std::size_t>(PointwiseFunction::cast)] == "cast");
-  static_assert(kNames.back() == "pointwise");
-  return kNames[static_cast<std::size_t>(function)];
-}
-
 std::string_view name_of(MultiTensorFunction function) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(MultiTensorFunction::copy) + 1> kNames{
       "foreach_add",  "foreach_mul", "foreach_lerp",       "foreach_addcmul",     "foreach_addcdiv",
@@ -91,7 +45,7 @@ struct Namer {
     if (op.scaling != Scaling::none) return "_scaled_mm";
     return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm";
   }
-  std::string operator()(const Pointwise& op) const { return std::string(name_of(op.function)); }
+  std::string operator()(const Pointwise& op) const { return std::string(row_of(op.function).name); }
   std::string operator()(const Copy& op) const {
     switch (op.kind) {
       case CopyKind::concatenate:

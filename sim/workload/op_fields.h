@@ -32,13 +32,6 @@ inline constexpr auto kWords<LibraryKernel::Instructions> = word_list("none", "w
 template <>
 inline constexpr auto kWords<Walk> = word_list("contiguous", "broadcast_row", "broadcast", "strided", "transposed");
 template <>
-inline constexpr auto kWords<PointwiseFunction> =
-    word_list("add", "add_in_place", "mul", "scale", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "silu",
-              "silu_backward", "relu", "relu_backward", "tanh", "tanh_backward", "pow2", "square_root", "reciprocal",
-              "divide", "equal", "masked_fill", "cast", "fill", "arange", "dropout_backward", "clamp", "rope",
-              "complex_mul", "power", "index", "gather", "roll", "index_add", "scatter_add", "special", "random",
-              "index_few", "index_add_few", "triangle", "nonzero", "other");
-template <>
 inline constexpr auto kWords<CopyKind> = word_list("contiguous", "permute", "transpose", "concatenate",
                                                    "concatenate_strided", "host_to_device", "device_to_host",
                                                    "pageable_to_device", "device_to_pageable");
@@ -77,6 +70,8 @@ constexpr std::span<const std::string_view> names_of(Enum) {
   static_assert(!kWords<Enum>.empty(), "an enumeration of an operation's field has names");
   return kWords<Enum>;
 }
+/// Point-wise functions are named by their rows (pointwise_functions.h).
+std::span<const std::string_view> names_of(PointwiseFunction);
 template <typename Enum>
 requires std::is_enum_v<Enum>
 constexpr std::string_view word_of(Enum value) { return names_of(value)[static_cast<std::size_t>(value)]; }

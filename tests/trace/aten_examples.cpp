@@ -1,5 +1,9 @@
 #include "tests/trace/aten_examples.h"
 
+#include <fmt/format.h>
+
+#include "sim/workload/pointwise_functions.h"
+
 namespace ridgeline::trace {
 namespace {
 
@@ -315,7 +319,7 @@ void add_of_one_kind(std::vector<Example>& all) {
     all.push_back({name, {kX, 1.0}, "cumsum 4x8 fp32"});
   add(unary("tril", {"tril", "triu", "tril_", "triu_"}));
   add(unary("tanh", {"log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "erfc", "sinc"}));
-  add(unary("gelu", {"elu", "softplus", "mish", "celu"}));
+  add(unary("gelu", {"elu", "celu"}));
   add(unary("special", {"lgamma", "digamma", "erfinv", "igamma", "polygamma"}));
   add(unary("random", {"bernoulli", "bernoulli_", "uniform_", "normal_", "random_", "exponential_", "log_normal_",
                        "cauchy_", "geometric_", "rand_like", "randn_like", "randint_like"}));
@@ -369,9 +373,16 @@ void add_of_one_kind(std::vector<Example>& all) {
   add(with_saved("relu_backward", {"threshold_backward"}));
   add(with_saved("tanh_backward", {"tanh_backward"}));
   add(with_saved("pointwise", {"sigmoid_backward", "leaky_relu_backward", "elu_backward", "hardswish_backward",
-                               "hardsigmoid_backward", "hardtanh_backward", "softplus_backward", "mish_backward",
-                               "log_sigmoid_backward", "lerp", "lerp_", "addcmul", "addcmul_", "addcdiv", "addcdiv_"}));
+                               "hardsigmoid_backward", "hardtanh_backward", "log_sigmoid_backward", "lerp", "lerp_",
+                               "addcmul", "addcmul_", "addcdiv", "addcdiv_"}));
   add_of_two(all);
+  // Functions that no code names, by their rows.
+  for (const PointwiseRow& row : pointwise_rows().subspan(static_cast<std::size_t>(PointwiseFunction::other) + 1))
+    for (std::string names(row.call.names); !names.empty();
+         names.erase(0, std::min(names.find(' '), names.size() - 1) + 1))
+      if (row.tensors == 1)
+        all.push_back({names.substr(0, names.find(' ')), {kX}, fmt::format("{} 4x8 fp32", row.name)});
+      else all.push_back({names.substr(0, names.find(' ')), {kX, kX}, fmt::format("{} 4x8 fp32,fp32->fp32", row.name)});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/memory_bound/radix_sort.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline {
 namespace {
@@ -98,11 +99,7 @@ LoweredOp lower_nonzero(const Pointwise& op) {
 
 }  // namespace
 
-bool has_own_kernel(PointwiseFunction function) {
-  using F = PointwiseFunction;
-  return function == F::index_add || function == F::index_few || function == F::index_add_few ||
-         function == F::triangle || function == F::random || function == F::nonzero;
-}
+bool has_own_kernel(PointwiseFunction function) { return row_of(function).kernel.law.empty(); }
 
 LoweredOp lower_own_kernel(const Pointwise& op, const ChipShape& chip) {
   if (op.function == PointwiseFunction::nonzero) return lower_nonzero(op);

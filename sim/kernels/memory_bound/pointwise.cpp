@@ -4,15 +4,38 @@
 // tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound/gathered_rows.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/memory_bound/own_kernels.h"
 #include "sim/kernels/memory_bound/transposed_access.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline {
 namespace {
+
+MemoryBoundKernel kernel_of_law(std::string_view law) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(MemoryBoundKernel::count_); ++i)
+    if (name_of(static_cast<MemoryBoundKernel>(i)) == law) return static_cast<MemoryBoundKernel>(i);
+  return MemoryBoundKernel::unary;  // of functions that have kernels of their own
+}
+/// Whose constants time a function, of one tensor and of several.
+struct PointwiseLaws {
+  MemoryBoundKernel of_one, of_several;
+};
+const PointwiseLaws& laws_of(PointwiseFunction function) {
+  static const std::vector<PointwiseLaws> all = [] {
+    std::vector<PointwiseLaws> laws;
+    for (const PointwiseRow& row : pointwise_rows()) {
+      const std::string_view of_one = row.kernel.law_of_one.empty() ? row.kernel.law : row.kernel.law_of_one;
+      laws.push_back({kernel_of_law(of_one), kernel_of_law(row.kernel.law)});
+    }
+    return laws;
+  }();
+  return all[static_cast<std::size_t>(function)];
+}
 
 struct PointwiseTraits {
   MemoryBoundKernel kernel;
@@ -20,54 +43,11 @@ struct PointwiseTraits {
   double flops;  ///< an element
   int registers_half, registers_full;
 };
-
 PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
-  using F = PointwiseFunction;
-  switch (function) {
-    case F::add: return {MemoryBoundKernel::add, "add", 1, 34, 32};
-    case F::add_in_place: return {MemoryBoundKernel::add, "add_", 1, 34, 32};
-    case F::mul:
-      return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::scale, "mul", 1, inputs > 1 ? 40 : 32, 32};
-    case F::scale: return {MemoryBoundKernel::scale, "mul", 1, 32, 32};
-    case F::gelu: return {MemoryBoundKernel::gelu, "gelu", 14, 32, 31};
-    case F::gelu_tanh: return {MemoryBoundKernel::gelu, "gelu_tanh", 14, 32, 32};
-    case F::gelu_backward: return {MemoryBoundKernel::gelu_backward, "gelu_backward", 20, 32, 32};
-    case F::gelu_tanh_backward: return {MemoryBoundKernel::gelu_backward, "gelu_backward", 20, 32, 32};
-    case F::silu: return {MemoryBoundKernel::silu, "silu", 5, 32, 32};
-    case F::silu_backward: return {MemoryBoundKernel::silu_backward, "silu_backward", 9, 40, 40};
-    case F::relu: return {MemoryBoundKernel::relu, "relu", 1, 32, 28};
-    case F::relu_backward: return {MemoryBoundKernel::mul, "threshold_backward", 1, 40, 32};
-    case F::tanh: return {MemoryBoundKernel::tanh, "tanh", 10, 32, 32};
-    case F::tanh_backward: return {MemoryBoundKernel::mul, "tanh_backward", 3, 32, 32};
-    case F::pow2: return {MemoryBoundKernel::unary, "pow", 1, 32, 32};
-    case F::square_root: return {MemoryBoundKernel::unary, "sqrt", 1, 32, 32};
-    case F::reciprocal: return {MemoryBoundKernel::unary, "reciprocal", 1, 32, 32};
-    case F::divide:
-      return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::scale, "div", 1, inputs > 1 ? 40 : 32, 32};
-    case F::equal: return {MemoryBoundKernel::unary, "eq", 1, 32, 32};
-    case F::masked_fill: return {MemoryBoundKernel::masked_fill, "masked_fill", 0, 32, 32};
-    case F::cast: return {MemoryBoundKernel::cast_down, "cast", 0, 32, 32};
-    case F::fill: return {MemoryBoundKernel::fill, "fill", 0, 16, 16};
-    case F::arange: return {MemoryBoundKernel::fill, "arange", 1, 16, 16};
-    case F::dropout_backward: return {MemoryBoundKernel::dropout_backward, "masked_scale", 2, 40, 34};
-    case F::clamp: return {MemoryBoundKernel::relu, "clamp", 2, 32, 28};
-    case F::rope: return {MemoryBoundKernel::mul, "rope", 6, 40, 40};
-    case F::complex_mul: return {MemoryBoundKernel::mul, "mul", 4, 40, 40};
-    case F::power: return {MemoryBoundKernel::power, "pow", 20, 32, 32};
-    case F::index_few: return {MemoryBoundKernel::index_few, "indexSelectSmallIndex", 0, 32, 32};
-    case F::index_add_few: return {MemoryBoundKernel::index_add_few, "indexFuncSmallIndex", 1, 32, 32};
-    case F::triangle: return {MemoryBoundKernel::triangle, "triu_tril_kernel", 0, 32, 32};
-    case F::nonzero: return {MemoryBoundKernel::write_places, "write_indices", 0, 32, 32};
-    case F::index_add: return {MemoryBoundKernel::index_add, "indexFuncLargeIndex", 1, 32, 32};
-    case F::scatter_add: return {MemoryBoundKernel::scatter_add, "scatter_gather_elementwise_kernel", 1, 32, 32};
-    case F::special: return {MemoryBoundKernel::special, "elementwise_kernel", 60, 32, 32};
-    case F::random: return {MemoryBoundKernel::random, "distribution_elementwise_grid_stride_kernel", 20, 40, 40};
-    case F::index: return {MemoryBoundKernel::index_elements, "index_elementwise_kernel", 0, 32, 32};
-    case F::gather: return {MemoryBoundKernel::index_elements, "scatter_gather_elementwise_kernel", 0, 32, 32};
-    case F::roll: return {MemoryBoundKernel::index_select, "index", 0, 32, 32};
-    case F::other: return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::unary, "elementwise", 1, 40, 32};
-  }
-  return {MemoryBoundKernel::unary, "elementwise", 1, 32, 32};
+  const PointwiseRow::Kernel& row = row_of(function).kernel;
+  const bool one = inputs <= 1 && !row.law_of_one.empty();
+  return {one ? laws_of(function).of_one : laws_of(function).of_several, row.name, row.flops,
+          one ? row.registers_half_of_one : row.registers_half, row.registers_full};
 }
 
 bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8; }

@@ -10,6 +10,7 @@
 
 #include "sim/config/data_folder.h"
 #include "sim/trace/aten/aten_call_of.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline {
 namespace {
@@ -85,7 +86,6 @@ std::string library_name(const std::string& ours) {
 }
 
 std::string node_of_pointwise(const Op* op) {
-  using P = PointwiseFunction;
   if (const auto* image = op != nullptr ? std::get_if<ImageOp>(op) : nullptr) {
     constexpr std::array<std::string_view, 5> kNodes{"CudnnBatchNormBackward0", "ReluBackward0",
                                                      "MaxPool2DWithIndicesBackward0", "UpsampleNearest2DBackward0",
@@ -95,20 +95,7 @@ std::string node_of_pointwise(const Op* op) {
   const auto* pointwise = op != nullptr ? std::get_if<Pointwise>(op) : nullptr;
   if (pointwise == nullptr)
     return op != nullptr && std::holds_alternative<Copy>(*op) ? "CloneBackward0" : "MulBackward0";
-  switch (pointwise->function) {
-    case P::gelu_backward:
-    case P::gelu_tanh_backward: return "GeluBackward0";
-    case P::silu_backward: return "SiluBackward0";
-    case P::relu_backward: return "ReluBackward0";
-    case P::tanh_backward: return "TanhBackward0";
-    case P::dropout_backward: return "NativeDropoutBackward0";
-    case P::pow2: return "PowBackward0";
-    case P::divide: return "DivBackward0";
-    case P::add:
-    case P::add_in_place: return "AddBackward0";
-    case P::cast: return "ToCopyBackward0";
-    default: return "MulBackward0";
-  }
+  return std::string(row_of(pointwise->function).node);
 }
 
 std::string node_of_attention(const Op* op) {

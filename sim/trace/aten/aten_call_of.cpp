@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/workload/pointwise_functions.h"
+
 namespace ridgeline::trace {
 namespace {
 
@@ -52,63 +54,19 @@ AtenTensor operand(const Pointwise& op, std::size_t i) {
   return tensor(op.inputs[i], {op.rows, op.cols});
 }
 
-struct PointwiseCall {
-  std::string_view name;  ///< empty: no rule
-  std::vector<Argument> more;
-};
-
-/// Name and what follows the tensors.
-PointwiseCall pointwise_call(const Pointwise& op) {
-  using P = PointwiseFunction;
-  const bool two = op.input_count > 1;
-  const auto with_number = [&](std::string_view name, double value) {
-    return two ? PointwiseCall{name, {}} : PointwiseCall{name, {value}};
-  };
-  switch (op.function) {
-    case P::add: return two ? PointwiseCall{"aten::add", {1.0}} : PointwiseCall{"aten::add", {1.0, 1.0}};
-    case P::add_in_place: return two ? PointwiseCall{"aten::add_", {1.0}} : PointwiseCall{"aten::add_", {1.0, 1.0}};
-    case P::mul: return with_number("aten::mul", 2.0);
-    case P::scale: return with_number("aten::mul", 0.125);
-    case P::gelu: return {"aten::gelu", {std::string("none")}};
-    case P::gelu_tanh: return {"aten::gelu", {std::string("tanh")}};
-    case P::gelu_backward: return {"aten::gelu_backward", {std::string("none")}};
-    case P::gelu_tanh_backward: return {"aten::gelu_backward", {std::string("tanh")}};
-    case P::silu: return {"aten::silu", {}};
-    case P::silu_backward: return {"aten::silu_backward", {}};
-    case P::relu: return {"aten::relu", {}};
-    case P::relu_backward: return {"aten::threshold_backward", {0.0}};
-    case P::tanh: return {"aten::tanh", {}};
-    case P::tanh_backward: return {"aten::tanh_backward", {}};
-    case P::pow2: return with_number("aten::pow", 2.0);
-    case P::square_root: return {"aten::sqrt", {}};
-    case P::reciprocal: return {"aten::reciprocal", {}};
-    case P::divide: return with_number("aten::div", 8.0);
-    case P::equal: return with_number("aten::eq", 0.0);
-    case P::masked_fill: return {"aten::masked_fill", {-1e9}};
-    case P::cast: return {"aten::copy_", {0.0}};
-    case P::fill: return {"aten::fill_", {0.0}};
-    case P::arange: return {"aten::arange", {0.0, number(op.elements()), none(), none(), none(), none()}};
-    case P::dropout_backward: return {"aten::native_dropout_backward", {1.25}};
-    case P::clamp: return {"aten::clamp", {none(), 1.0}};
-    case P::power: return with_number("aten::pow", 0.3);
-    case P::special: return {"aten::lgamma", {}};
-    case P::random: return {"aten::normal_", {0.0, 1.0, none()}};
-    case P::roll: return {"aten::roll", {Numbers{1.0}, Numbers{0.0}}};
-    case P::index:
-    case P::gather:
-    case P::triangle: return {"aten::tril", {0.0}};
-    case P::nonzero:
-    case P::index_few:
-    case P::index_add_few:
-    case P::index_add:
-    case P::scatter_add:
-    case P::rope:
-    case P::complex_mul:
-    case P::other: break;
+/// Arguments as Python writes them: "None, 1.0", "'tanh'", "[1]".
+std::vector<Argument> arguments_of(std::string_view text) {
+  std::vector<Argument> arguments;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(", "));
+    text.remove_prefix(std::min(word.size() + 2, text.size()));
+    const std::string inside(word.substr(1, word.size() - std::min<std::size_t>(2, word.size())));
+    if (word == "None") arguments.push_back(none());
+    else if (word.front() == '\'') arguments.emplace_back(inside);
+    else if (word.front() == '[') arguments.emplace_back(Numbers{std::stod(inside)});
+    else arguments.emplace_back(std::stod(std::string(word)));
   }
-  constexpr std::array<std::string_view, 4> kOfSeveral{"aten::fill_", "aten::exp", "aten::masked_fill_",
-                                                       "aten::addcmul"};
-  return {kOfSeveral[std::min<std::size_t>(op.input_count, 3)], {}};
+  return arguments;
 }
 
 struct CallOf {
@@ -145,13 +103,17 @@ struct CallOf {
   }
   void operator()(const Pointwise& op) {
     if (op.function == PointwiseFunction::index || op.function == PointwiseFunction::gather) return indexed(op);
-    PointwiseCall of = pointwise_call(op);
-    named(of.name);
+    const PointwiseRow::Call& row = row_of(op.function).call;
+    constexpr std::array<std::string_view, 4> kOfSeveral{"aten::fill_", "aten::exp", "aten::masked_fill_",
+                                                         "aten::addcmul"};
+    named(row.name().empty() ? kOfSeveral[std::min<std::size_t>(op.input_count, 3)] : row.name());
+    if (op.function == PointwiseFunction::arange)
+      return add({0.0, number(op.elements()), none(), none(), none(), none()});
     if (op.function == PointwiseFunction::fill || op.function == PointwiseFunction::cast)
       add(tensor(op.output, {op.rows, op.cols}));
-    if (op.function != PointwiseFunction::arange)
-      for (std::size_t i = 0; i < op.input_count; ++i) add(operand(op, i));
-    for (Argument& argument : of.more) add(std::move(argument));
+    for (std::size_t i = 0; i < op.input_count; ++i) add(operand(op, i));
+    for (const std::string_view more : {op.input_count > 1 ? std::string_view() : row.number, row.more})
+      for (Argument& argument : arguments_of(more)) add(std::move(argument));
   }
   void operator()(const Copy& op) {
     const AtenTensor to = tensor(op.type, {op.rows, op.cols});

@@ -30,6 +30,7 @@ const RuleTable& rules() {
     add_resampling_rules(all);
     add_order_rules(all);
     add_composite_rules(all);
+    add_rules_of_rows(all);
     return all;
   }();
   return table;
@@ -42,6 +43,14 @@ void visit_tensors(const Argument& argument, const auto& visit) {
 }
 
 }  // namespace
+
+void add(RuleTable& table, std::string_view names, const Rule& rule) {
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(' '));
+    names.remove_prefix(std::min(name.size() + 1, names.size()));
+    table.try_emplace(name, rule);
+  }
+}
 
 std::optional<std::vector<MappedOp>> map_aten(const AtenCall& call, const MapContext& context) {
   if (launches_nothing(call.name)) return std::vector<MappedOp>{};

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline::trace {
 
@@ -109,19 +110,11 @@ MappedOps unless_empty(const AtenTensor& output, MappedOp op) {
   return output.elements() > 0 ? one(std::move(op)) : nothing();
 }
 
-template <P Function>
-MappedOps unary(const AtenCall& call, const MapContext&) {
+MappedOps unary(P function, bool in_place, const AtenCall& call) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr) return std::nullopt;
-  const AtenTensor y = result_of(call, 0, like(*x));
-  return unless_empty(y, pointwise_op(Function, {x}, y));
-}
-
-template <P Function>
-MappedOps unary_in_place(const AtenCall& call, const MapContext&) {
-  const AtenTensor* x = call.tensor(0);
-  if (x == nullptr) return std::nullopt;
-  return unless_empty(*x, pointwise_op(Function, {x}, *x));
+  const AtenTensor y = in_place ? *x : result_of(call, 0, like(*x));
+  return unless_empty(y, pointwise_op(function, {x}, y));
 }
 
 template <bool InPlace>
@@ -147,56 +140,62 @@ bool is_wrapped_number(const AtenTensor* x, const AtenTensor* beside) {
   return python && (is_half(beside->type) || beside->type == DType::fp32);
 }
 
-/// Two operands, the second of which may be a number: `Function` of two tensors, `WithNumber` of one.
-template <P Function, P WithNumber, bool InPlace = false, bool GivesFlags = false>
-MappedOps binary(const AtenCall& call, const MapContext&) {
+enum class How : std::uint8_t { unary, binary, compared, several, backward, fill, draw };
+/// Calls that run one kernel, by how they take and give tensors, with the function that costs what theirs do: of two
+/// tensors, and of one beside a number. Names that end with "_" write into their first tensor.
+struct Alike {
+  How how;
+  P function, with_number;
+  std::string_view names;
+};
+
+/// Two operands, the second of which may be a number.
+MappedOps binary(const Alike& of, bool in_place, const AtenCall& call) {
   const AtenTensor *a = call.tensor(0), *b = call.tensor(1);
   if (a == nullptr && b == nullptr) return std::nullopt;
-  if (a == nullptr || (is_wrapped_number(a, b) && !InPlace)) std::swap(a, b);
+  if (a == nullptr || (is_wrapped_number(a, b) && !in_place)) std::swap(a, b);
   if (is_wrapped_number(b, a)) b = nullptr;
   AtenTensor y = *a;
-  if (!InPlace) {
+  if (!in_place) {
     y = like(*a, b != nullptr ? promoted(*a, *b) : a->type);
     if (b != nullptr) {
       y.sizes = broadcast_sizes(a->sizes, b->sizes);
       if (y.sizes != a->sizes) y.strides = y.sizes == b->sizes ? like(*b).strides : std::vector<std::int64_t>{};
     }
-    if (GivesFlags) y.type = DType::boolean;
+    if (of.how == How::compared) y.type = DType::boolean;
     y = result_of(call, 0, y);
   }
   const bool number = b == nullptr || (b->elements() == 1 && y.elements() > 1) || b->on_host;
-  if (number) return unless_empty(y, pointwise_op(WithNumber, {a}, y));
-  if (a->elements() == 1 && y.elements() > 1 && !InPlace) return unless_empty(y, pointwise_op(WithNumber, {b}, y));
-  return unless_empty(y, pointwise_op(Function, {a, b}, y));
+  if (number) return unless_empty(y, pointwise_op(of.with_number, {a}, y));
+  if (a->elements() == 1 && y.elements() > 1 && !in_place) return unless_empty(y, pointwise_op(of.with_number, {b}, y));
+  return unless_empty(y, pointwise_op(of.function, {a, b}, y));
 }
 
 /// Tensors among the first three arguments, into the first (in place) or a fresh result like the largest.
-template <P Function, bool InPlace>
-MappedOps several(const AtenCall& call, const MapContext&) {
+MappedOps several(P function, bool in_place, const AtenCall& call) {
   std::vector<const AtenTensor*> x;
   for (std::size_t i = 0; i < 3; ++i)
     if (const AtenTensor* tensor = call.tensor(i); tensor != nullptr && !(tensor->sizes.empty() && i > 0))
       x.push_back(tensor);
   if (x.empty()) return std::nullopt;
   AtenTensor y = *x.front();
-  if (!InPlace) {
+  if (!in_place) {
     y = like(*x.back());
     for (const AtenTensor* tensor : x) y.sizes = broadcast_sizes(y.sizes, tensor->sizes);
     if (y.sizes != x.back()->sizes) y.strides.clear();
     y = result_of(call, 0, y);
   }
-  if (x.size() == 1) return unless_empty(y, pointwise_op(Function, {x[0]}, y));
-  if (x.size() == 2) return unless_empty(y, pointwise_op(Function, {x[0], x[1]}, y));
-  return unless_empty(y, pointwise_op(Function, {x[0], x[1], x[2]}, y));
+  if (x.size() == 1) return unless_empty(y, pointwise_op(function, {x[0]}, y));
+  if (x.size() == 2) return unless_empty(y, pointwise_op(function, {x[0], x[1]}, y));
+  return unless_empty(y, pointwise_op(function, {x[0], x[1], x[2]}, y));
 }
 
 /// Gradient and what was saved: the result has the gradient's layout.
-template <P Function>
-MappedOps backward_of(const AtenCall& call, const MapContext&) {
+MappedOps backward_of(P function, const AtenCall& call) {
   const AtenTensor *gradient = call.tensor(0), *saved = call.tensor(1);
   if (gradient == nullptr || saved == nullptr) return std::nullopt;
   const AtenTensor y = result_of(call, 0, like(*gradient));
-  return unless_empty(y, pointwise_op(Function, {gradient, saved}, y));
+  return unless_empty(y, pointwise_op(function, {gradient, saved}, y));
 }
 
 template <bool InPlace>
@@ -214,7 +213,7 @@ bool set_by_the_driver(const AtenCall& call, const AtenTensor& x) {
   return x.dense() && x.elements() > 0 && call.kernels.size() == 1 && call.kernels.front().name.starts_with("Memset");
 }
 
-MappedOps filled(const AtenCall& call, const MapContext&) {
+MappedOps filled(const AtenCall& call) {
   const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
   if (x == nullptr) return std::nullopt;
   if (x->on_host) return nothing();
@@ -223,14 +222,11 @@ MappedOps filled(const AtenCall& call, const MapContext&) {
 }
 
 /// Random numbers into a new tensor, or into the first argument.
-MappedOps drawn(const AtenCall& call, const MapContext&) {
-  const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
+MappedOps drawn(bool in_place, const AtenCall& call) {
+  const AtenTensor* x = call.outputs.empty() || in_place ? call.tensor(0) : &call.outputs.front();
   if (x == nullptr) return std::nullopt;
-  return x->on_host ? nothing() : unless_empty(*x, pointwise_op(P::random, {}, *x));
-}
-MappedOps drawn_in_place(const AtenCall& call, const MapContext&) {
-  const AtenTensor* x = call.tensor(0);
-  return x == nullptr ? MappedOps{} : unless_empty(*x, pointwise_op(P::random, {}, *x));
+  if (x->on_host && !in_place) return nothing();
+  return unless_empty(*x, pointwise_op(P::random, {}, *x));
 }
 
 MappedOps arange(const AtenCall& call, const MapContext&) {
@@ -251,11 +247,11 @@ MappedOps update_scale(const AtenCall& call, const MapContext&) {
 
 /// (x, exponent), either of which may be a number: squares, roots and reciprocals are computed as such.
 template <bool InPlace>
-MappedOps power(const AtenCall& call, const MapContext& context) {
+MappedOps power(const AtenCall& call, const MapContext&) {
   const std::optional<double> exponent = call.number(1);
   for (const double simple : {2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.0, 0.0})
-    if (exponent == simple) return binary<P::mul, P::pow2, InPlace>(call, context);
-  auto ops = binary<P::power, P::power, InPlace>(call, context);
+    if (exponent == simple) return binary({How::binary, P::mul, P::pow2, {}}, InPlace, call);
+  auto ops = binary({How::binary, P::power, P::power, {}}, InPlace, call);
   // A number to the power of a tensor is filled into a tensor first, and repeated.
   if (!ops || ops->empty() || call.tensor(0) != nullptr) return ops;
   const AtenTensor base = fresh(DType::fp32, {});
@@ -264,127 +260,116 @@ MappedOps power(const AtenCall& call, const MapContext& context) {
   return ops;
 }
 
-/// Calls that cost what others do.
-void add_alike(RuleTable& table) {
-  for (const char* name : {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::logical_and",
-                           "aten::logical_or", "aten::logical_xor"})
-    table.emplace(name, binary<P::equal, P::equal, false, true>);
-  for (const char* name : {"aten::logical_and_", "aten::logical_or_", "aten::logical_xor_", "aten::bitwise_and_",
-                           "aten::bitwise_or_", "aten::bitwise_xor_"})
-    table.emplace(name, binary<P::mul, P::scale, true>);
-  for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
-                           "aten::fmod", "aten::floor_divide", "aten::hypot", "aten::polar", "aten::logaddexp",
-                           "aten::fmin", "aten::fmax", "aten::copysign"})
-    table.emplace(name, binary<P::mul, P::scale>);
-  for (const char* name :
-       {"aten::sigmoid",     "aten::exp",        "aten::log",       "aten::log2",        "aten::abs",
-        "aten::erf",         "aten::floor",      "aten::ceil",      "aten::round",       "aten::sign",
-        "aten::square",      "aten::leaky_relu", "aten::hardswish", "aten::hardsigmoid", "aten::log_sigmoid_forward",
-        "aten::bitwise_not",
+// Overloads of a name are one call here (native_functions.yaml of PyTorch 2.11); functors are those of
+// aten/src/ATen/native/cuda.
+constexpr Alike kAlike[] = {
+    {How::binary, P::add, P::scale, "aten::add aten::sub aten::rsub"},
+    {How::binary, P::add_in_place, P::scale, "aten::add_ aten::sub_"},
+    {How::binary, P::mul, P::divide, "aten::div aten::div_"},
+    {How::binary, P::add, P::clamp, "aten::maximum aten::minimum"},
+    {How::compared, P::equal, P::equal,
+     "aten::eq aten::ne aten::lt aten::le aten::gt aten::ge aten::logical_and aten::logical_or aten::logical_xor"},
+    {How::binary, P::mul, P::scale,
+     "aten::mul aten::mul_ aten::bitwise_and aten::bitwise_and_ aten::bitwise_or aten::bitwise_or_ aten::bitwise_xor "
+     "aten::bitwise_xor_ aten::logical_and_ aten::logical_or_ aten::logical_xor_ aten::remainder aten::remainder_ "
+     "aten::fmod aten::fmod_ aten::floor_divide aten::floor_divide_ aten::hypot aten::hypot_ aten::copysign "
+     "aten::copysign_ aten::polar aten::logaddexp aten::fmin aten::fmax aten::xlogy aten::atan2_"},
+    {How::binary, P::gelu, P::gelu, "aten::atan2"},
+    {How::unary,
+     P::equal,
+     {},
+     "aten::logical_not aten::isfinite aten::isnan aten::isinf aten::isneginf aten::isposinf aten::signbit"},
+    {How::unary, P::square_root, {}, "aten::rsqrt aten::rsqrt_"},
+    {How::unary, P::scale, {}, "aten::neg aten::neg_"},
+    {How::unary, P::relu, {}, "aten::clamp_min aten::clamp_min_"},
+    {How::unary, P::clamp, {}, "aten::clamp_max aten::hardtanh aten::hardtanh_"},
+    {How::unary,
+     P::other,
+     {},
+     "aten::sigmoid aten::sigmoid_ aten::exp aten::exp_ aten::exp2 aten::exp2_ aten::log aten::log_ aten::log2 "
+     "aten::log2_ aten::log10 aten::log10_ aten::log1p_ aten::expm1_ aten::abs aten::abs_ aten::erf aten::erf_ "
+     "aten::floor aten::floor_ aten::ceil aten::ceil_ aten::round aten::round_ aten::sign aten::sign_ aten::sgn "
+     "aten::square aten::square_ aten::frac aten::frac_ aten::trunc aten::trunc_ aten::leaky_relu aten::leaky_relu_ "
+     "aten::hardswish aten::hardswish_ aten::hardsigmoid aten::log_sigmoid_forward aten::bitwise_not "
+     "aten::logical_not_ aten::nan_to_num aten::nan_to_num_ aten::logit aten::sin_ aten::cos_ aten::tan_ aten::atan_ "
+     "aten::elu_ aten::celu_"},
+    // Functions whose arithmetic is as long as that of an error function or an exponential and a quotient.
+    {How::unary, P::gelu, {}, "aten::elu aten::celu"},
+    {How::unary,
+     P::tanh,
+     {},
+     "aten::sin aten::cos aten::tan aten::asin aten::acos aten::atan aten::sinh aten::cosh aten::erfc aten::expm1 "
+     "aten::log1p aten::sinc"},
+    {How::unary, P::special, {}, "aten::digamma aten::erfinv aten::igamma aten::polygamma"},
+    {How::unary, P::random, {}, "aten::bernoulli"},
+    {How::several,
+     P::other,
+     {},
+     "aten::where aten::lerp aten::lerp_ aten::addcmul aten::addcmul_ aten::addcdiv aten::addcdiv_"},
+    {How::backward,
+     P::other,
+     {},
+     "aten::sigmoid_backward aten::leaky_relu_backward aten::elu_backward aten::hardswish_backward "
+     "aten::hardsigmoid_backward aten::hardtanh_backward "
+     "aten::log_sigmoid_backward"},
+    {How::fill,
+     P::fill,
+     {},
+     "aten::fill aten::fill_ aten::zero_ aten::zeros aten::ones aten::full aten::zeros_like aten::ones_like "
+     "aten::full_like aten::new_zeros aten::new_ones aten::new_full aten::scalar_tensor aten::eye"},
+    {How::draw,
+     P::random,
+     {},
+     "aten::rand aten::randn aten::randint aten::rand_like aten::randn_like aten::randint_like aten::bernoulli_ "
+     "aten::uniform_ aten::normal_ aten::random_ aten::exponential_ aten::log_normal_ aten::cauchy_ "
+     "aten::geometric_"}};
 
-        "aten::nan_to_num",
+MappedOps mapped_alike(const Alike& of, bool in_place, const AtenCall& call) {
+  switch (of.how) {
+    case How::unary: return unary(of.function, in_place, call);
+    case How::binary:
+    case How::compared: return binary(of, in_place, call);
+    case How::several: return several(of.function, in_place, call);
+    case How::backward: return backward_of(of.function, call);
+    case How::fill: return filled(call);
+    case How::draw: return drawn(in_place, call);
+  }
+  return std::nullopt;
+}
 
-        "aten::frac",        "aten::trunc",      "aten::exp2",      "aten::log10",       "aten::logit",
-        "aten::sgn"})
-    table.emplace(name, unary<P::other>);
-  for (const char* name : {"aten::logical_not", "aten::isfinite", "aten::isnan", "aten::isinf", "aten::isneginf",
-                           "aten::isposinf", "aten::signbit"})
-    table.emplace(name, unary<P::equal>);
-  // Functions whose arithmetic is as long as that of an error function or an exponential and a quotient.
-  for (const char* name : {"aten::elu", "aten::softplus", "aten::mish", "aten::celu"})
-    table.emplace(name, unary<P::gelu>);
-  for (const char* name : {"aten::sin", "aten::cos", "aten::tan", "aten::asin", "aten::acos", "aten::atan",
-                           "aten::sinh", "aten::cosh", "aten::erfc", "aten::expm1", "aten::log1p", "aten::sinc"})
-    table.emplace(name, unary<P::tanh>);
-  for (const char* name : {"aten::lgamma", "aten::digamma", "aten::erfinv", "aten::igamma", "aten::polygamma"})
-    table.emplace(name, unary<P::special>);
-  for (const char* name : {"aten::bernoulli_", "aten::uniform_", "aten::normal_", "aten::random_", "aten::exponential_",
-                           "aten::log_normal_", "aten::cauchy_", "aten::geometric_"})
-    table.emplace(name, drawn_in_place);
-  table.emplace("aten::bernoulli", unary<P::random>);
-  for (const char* name :
-       {"aten::log_",  "aten::log2_",       "aten::log10_", "aten::log1p_",  "aten::expm1_", "aten::exp2_",
-        "aten::sin_",  "aten::cos_",        "aten::tan_",   "aten::abs_",    "aten::erf_",   "aten::floor_",
-        "aten::ceil_", "aten::round_",      "aten::sign_",  "aten::square_", "aten::trunc_", "aten::frac_",
-        "aten::atan_", "aten::nan_to_num_", "aten::elu_",   "aten::celu_"})
-    table.emplace(name, unary_in_place<P::other>);
-  for (const char* name :
-       {"aten::remainder_", "aten::fmod_", "aten::floor_divide_", "aten::atan2_", "aten::hypot_", "aten::copysign_"})
-    table.emplace(name, binary<P::mul, P::scale, true>);
-  table.emplace("aten::atan2", binary<P::gelu, P::gelu>);
-  table.emplace("aten::xlogy", binary<P::mul, P::scale>);
-  for (const char* name :
-       {"aten::sigmoid_", "aten::exp_", "aten::logical_not_", "aten::leaky_relu_", "aten::hardswish_"})
-    table.emplace(name, unary_in_place<P::other>);
-  for (const char* name : {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward",
-                           "aten::hardswish_backward", "aten::hardsigmoid_backward", "aten::hardtanh_backward",
-                           "aten::softplus_backward", "aten::mish_backward", "aten::log_sigmoid_backward"})
-    table.emplace(name, backward_of<P::other>);
-  for (const char* name : {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like",
-                           "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full",
-                           "aten::scalar_tensor", "aten::fill", "aten::eye"})
-    table.emplace(name, filled);
-  for (const char* name :
-       {"aten::rand", "aten::randn", "aten::randint", "aten::rand_like", "aten::randn_like", "aten::randint_like"})
-    table.emplace(name, drawn);
+/// Names that have no rule yet.
+void add_alike(RuleTable& table, const Alike& of) {
+  for (std::string_view left = of.names; !left.empty();) {
+    const std::string_view name = left.substr(0, left.find(' '));
+    left.remove_prefix(std::min(name.size() + 1, left.size()));
+    const bool in_place = name.ends_with('_');
+    table.try_emplace(
+        name, [of, in_place](const AtenCall& call, const MapContext&) { return mapped_alike(of, in_place, call); });
+  }
 }
 
 }  // namespace
+
+void add_rules_of_rows(RuleTable& table) {
+  for (const PointwiseRow& row : pointwise_rows()) {
+    if (row.tensors < 1) continue;
+    const How how = row.key.ends_with("_backward") ? How::backward : row.tensors == 1 ? How::unary : How::binary;
+    const P function = pointwise_function(row.key);
+    add_alike(table, {how, function, function, row.call.names});
+  }
+}
 
 void add_pointwise_rules(RuleTable& table) {
   table.insert({{"aten::gelu", gelu<false>},
                 {"aten::gelu_", gelu<true>},
                 {"aten::gelu_backward", gelu_backward},
-                {"aten::silu", unary<P::silu>},
-                {"aten::silu_", unary_in_place<P::silu>},
-                {"aten::silu_backward", backward_of<P::silu_backward>},
-                {"aten::relu", unary<P::relu>},
-                {"aten::relu_", unary_in_place<P::relu>},
-                {"aten::threshold_backward", backward_of<P::relu_backward>},
-                {"aten::tanh", unary<P::tanh>},
-                {"aten::tanh_", unary_in_place<P::tanh>},
-                {"aten::tanh_backward", backward_of<P::tanh_backward>},
-                {"aten::sqrt", unary<P::square_root>},
-                {"aten::sqrt_", unary_in_place<P::square_root>},
-                {"aten::rsqrt", unary<P::square_root>},
-                {"aten::rsqrt_", unary_in_place<P::square_root>},
-                {"aten::reciprocal", unary<P::reciprocal>},
-                {"aten::reciprocal_", unary_in_place<P::reciprocal>},
-                {"aten::neg", unary<P::scale>},
-                {"aten::neg_", unary_in_place<P::scale>},
-                {"aten::clamp", unary<P::clamp>},
-                {"aten::clamp_", unary_in_place<P::clamp>},
-                {"aten::clamp_min", unary<P::relu>},
-                {"aten::clamp_min_", unary_in_place<P::relu>},
-                {"aten::clamp_max", unary<P::clamp>},
-                {"aten::hardtanh", unary<P::clamp>},
-                {"aten::hardtanh_", unary_in_place<P::clamp>},
                 {"aten::masked_fill", masked_fill<false>},
                 {"aten::masked_fill_", masked_fill<true>},
-                {"aten::native_dropout_backward", backward_of<P::dropout_backward>},
                 {"aten::_amp_update_scale_", update_scale},
                 {"aten::arange", arange},
-                {"aten::add", binary<P::add, P::scale>},
-                {"aten::add_", binary<P::add_in_place, P::scale, true>},
-                {"aten::sub", binary<P::add, P::scale>},
-                {"aten::sub_", binary<P::add_in_place, P::scale, true>},
-                {"aten::rsub", binary<P::add, P::scale>},
-                {"aten::mul", binary<P::mul, P::scale>},
-                {"aten::mul_", binary<P::mul, P::scale, true>},
-                {"aten::div", binary<P::mul, P::divide>},
-                {"aten::div_", binary<P::mul, P::divide, true>},
                 {"aten::pow", power<false>},
-                {"aten::pow_", power<true>},
-                {"aten::maximum", binary<P::add, P::clamp>},
-                {"aten::minimum", binary<P::add, P::clamp>},
-                {"aten::where", several<P::other, false>},
-                {"aten::lerp", several<P::other, false>},
-                {"aten::lerp_", several<P::other, true>},
-                {"aten::addcmul", several<P::other, false>},
-                {"aten::addcmul_", several<P::other, true>},
-                {"aten::addcdiv", several<P::other, false>},
-                {"aten::addcdiv_", several<P::other, true>}});
-  add_alike(table);
+                {"aten::pow_", power<true>}});
+  for (const Alike& each : kAlike) add_alike(table, each);
 }
 
 }  // namespace ridgeline::trace

@@ -1,6 +1,7 @@
 // How rules are written: a rule takes a call and gives its operations; files of rules add themselves to one table.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <string_view>
 #include <unordered_map>
@@ -10,8 +11,10 @@
 namespace ridgeline::trace {
 
 using MappedOps = std::optional<std::vector<MappedOp>>;
-using Rule = MappedOps (*)(const AtenCall& call, const MapContext& context);
+using Rule = std::function<MappedOps(const AtenCall& call, const MapContext& context)>;
 using RuleTable = std::unordered_map<std::string_view, Rule>;
+/// One rule for calls of several names, parted by spaces; names that have a rule keep it.
+void add(RuleTable& table, std::string_view names, const Rule& rule);
 
 void add_pointwise_rules(RuleTable& table);
 void add_copy_rules(RuleTable& table);
@@ -31,6 +34,8 @@ void add_expert_rules(RuleTable& table);
 void add_resampling_rules(RuleTable& table);
 void add_order_rules(RuleTable& table);
 void add_composite_rules(RuleTable& table);
+/// Point-wise functions by their rows, where no other rule has the name.
+void add_rules_of_rows(RuleTable& table);
 
 /// A contiguous tensor of these sizes that no recording names.
 inline AtenTensor fresh(DType type, std::vector<std::int64_t> sizes) {

@@ -2,6 +2,9 @@
 // promotion and autograd formulas. Results keep the order of dimensions of their first operand.
 #pragma once
 
+#include <initializer_list>
+#include <span>
+
 #include "sim/workload/eager/tensor.h"
 
 namespace ridgeline::eager::aten {
@@ -45,7 +48,10 @@ Tensor full(Eager& eager, const Dims& sizes, DType type);
 Tensor arange(Eager& eager, std::int64_t count, DType type);
 
 /// An operation without autograd: `inputs` to `output`, one kernel.
-void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs,
-               const Tensor& output);
+void pointwise(Eager& eager, PointwiseFunction function, std::span<const Tensor* const> inputs, const Tensor& output);
+inline void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs,
+                      const Tensor& output) {
+  pointwise(eager, function, std::span(inputs.begin(), inputs.size()), output);
+}
 
 }  // namespace ridgeline::eager::aten

@@ -2,24 +2,12 @@
 
 #include <string_view>
 
+#include "sim/workload/aten/formula.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/eager/eager.h"
 
 namespace ridgeline::eager::aten {
 namespace {
-
-/// 3 x² · gradient.
-struct CubeBackward final : Node {
-  CubeBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor self;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor x = self.unpack(eager);
-    const Tensor power = square(eager, x);
-    const Tensor tripled = scale(eager, power);
-    out[0] = mul(eager, in[0], tripled);
-  }
-  void release() override { self.release(); }
-};
 
 /// Kernels one after another on tensors like `x`, each on one tensor (u) or on two (b).
 Tensor chain(Eager& eager, const Tensor& x, std::string_view kernels) {
@@ -44,17 +32,6 @@ struct BloomGeluBackward final : Node {
   void release() override { self.release(); }
 };
 
-struct SigmoidBackward final : Node {
-  SigmoidBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor result;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor y = result.unpack(eager);
-    out[0] = eager.empty_like(in[0]);
-    pointwise(eager, PointwiseFunction::tanh_backward, {&in[0], &y}, out[0]);
-  }
-  void release() override { result.release(); }
-};
-
 /// where(x == number, gradient / 2, gradient), with zeros where x < number.
 struct AtLeastBackward final : Node {
   AtLeastBackward() : Node(HostClass::pointwise_backward) {}
@@ -75,17 +52,6 @@ struct AtLeastBackward final : Node {
   }
 };
 
-struct DivideByBackward final : Node {
-  DivideByBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor other;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor d = other.unpack(eager);
-    out[0] = eager.empty_like(in[0]);
-    pointwise(eager, PointwiseFunction::divide, {&in[0], &d}, out[0]);
-  }
-  void release() override { other.release(); }
-};
-
 struct AddedToBackward final : Node {
   AddedToBackward() : Node(HostClass::add_backward) {}
   void backward(Eager&, Gradients& in, Gradients& out) override {
@@ -97,12 +63,7 @@ struct AddedToBackward final : Node {
 }  // namespace
 
 Tensor divide_by(Eager& eager, const Tensor& x, const Tensor& d) {
-  DivideByBackward* node = eager.needs_node({&x}) ? &eager.node<DivideByBackward>({&x}) : nullptr;
-  if (node != nullptr) node->other = eager.save(d);
-  Tensor result = eager.empty_like(x, bytes_of(d.type) > bytes_of(x.type) ? d.type : x.type);
-  pointwise(eager, PointwiseFunction::divide, {&x, &d}, result);
-  if (node != nullptr) Eager::attach(result, *node);
-  return result;
+  return apply(eager, PointwiseFunction::divide, x, &d);
 }
 
 Tensor added_to(Eager& eager, Tensor x, const Tensor& b) {
@@ -124,26 +85,13 @@ Tensor at_least(Eager& eager, const Tensor& x, const Tensor& number) {
   return result;
 }
 
-Tensor cube(Eager& eager, const Tensor& given) {
-  const Tensor x = eager.autocast.on() ? to(eager, given, DType::fp32) : given;
-  CubeBackward* node = eager.needs_node({&x}) ? &eager.node<CubeBackward>({&x}) : nullptr;
-  if (node != nullptr) node->self = eager.save(x);
-  Tensor result = eager.empty_like(x);
-  pointwise(eager, PointwiseFunction::pow2, {&x}, result);
-  if (node != nullptr) Eager::attach(result, *node);
-  return result;
+Tensor cube(Eager& eager, const Tensor& x) {
+  static const Derivative kCube("mul(grad, scale(pow2(self)))");
+  return apply(eager, PointwiseFunction::pow2, kCube, eager.autocast.on() ? to(eager, x, DType::fp32) : x);
 }
 
-Tensor sigmoid(Eager& eager, const Tensor& x) {
-  SigmoidBackward* node = eager.needs_node({&x}) ? &eager.node<SigmoidBackward>({&x}) : nullptr;
-  Tensor result = eager.empty_like(x);
-  pointwise(eager, PointwiseFunction::tanh, {&x}, result);
-  if (node != nullptr) {
-    node->result = eager.save(result);
-    Eager::attach(result, *node);
-  }
-  return result;
-}
+// A sigmoid's kernels are as long as those of tanh.
+Tensor sigmoid(Eager& eager, const Tensor& x) { return apply(eager, PointwiseFunction::tanh, x); }
 
 Tensor gelu_written_out(Eager& eager, const Tensor& x) {
   const Tensor half = scale(eager, x);

@@ -6,6 +6,7 @@
 
 #include "sim/units/ceil_div.h"
 #include "sim/workload/compile/padding.h"
+#include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline::compile {
 namespace {
@@ -15,35 +16,18 @@ constexpr std::int64_t kLongestRow = 1024;
 /// From this many elements on the gradients of a norm's weights are summed in the kernel that computes the gradient of
 /// its input. (PyTorch asks for twice as many rows as columns too, which so many elements in rows of up to 1024 have.)
 constexpr std::int64_t kByBlockElements = 5 << 20;
-/// Instructions an element of what is not one or two: read from the generated code, roughly.
-constexpr std::int64_t kExponential = 12, kErrorFunction = 42, kHyperbolic = 30, kRandom = 150, kOnlineSoftmax = 36;
-/// Sine and cosine, with the reduction of their argument.
-constexpr std::int64_t kTrigonometric = 40;
+/// Instructions an element of random numbers, and of a softmax that is renormalised as it goes.
+constexpr std::int64_t kRandom = 150, kOnlineSoftmax = 36;
 /// Sums of fewer terms are written out.
 constexpr std::int64_t kUnrolledTerms = 8;
 
-std::int64_t arithmetic_of(PointwiseFunction function) {
-  using F = PointwiseFunction;
-  switch (function) {
-    case F::gelu: return kErrorFunction;
-    case F::gelu_backward: return kErrorFunction + kExponential;
-    case F::gelu_tanh:
-    case F::tanh: return kHyperbolic;
-    case F::gelu_tanh_backward: return kHyperbolic + kExponential;
-    case F::silu:
-    case F::silu_backward: return kExponential;
-    case F::rope: return kTrigonometric;
-    default: return 1;
-  }
-}
-
-/// The name the operation has in the names of generated kernels.
 /// No code is generated for complex numbers.
 bool is_left_to_pytorch(const Op& op) {
   const auto* pointwise = std::get_if<Pointwise>(&op);
   return pointwise != nullptr && pointwise->function == PointwiseFunction::complex_mul;
 }
 
+/// The name the operation has in the names of generated kernels.
 std::string_view name_in_code(const Op& op) {
   if (const auto* norm = std::get_if<Norm>(&op)) {
     if (norm->rms) return norm->backward ? "_fused_rms_norm_backward" : "_fused_rms_norm";
@@ -59,51 +43,7 @@ std::string_view name_in_code(const Op& op) {
   if (const auto* loss = std::get_if<NllLoss>(&op)) return loss->backward ? "nll_loss_backward" : "nll_loss_forward";
   if (const auto* copy = std::get_if<Copy>(&op)) return concatenates(copy->kind) ? "cat" : "clone";
   if (std::holds_alternative<Reduction>(op)) return "sum";
-  if (const auto* pointwise = std::get_if<Pointwise>(&op)) {
-    using F = PointwiseFunction;
-    switch (pointwise->function) {
-      case F::add:
-      case F::add_in_place: return "add";
-      case F::gelu:
-      case F::gelu_tanh: return "gelu";
-      case F::gelu_backward:
-      case F::gelu_tanh_backward: return "gelu_backward";
-      case F::silu: return "silu";
-      case F::silu_backward: return "silu_backward";
-      case F::relu: return "relu";
-      case F::relu_backward: return "threshold_backward";
-      case F::tanh: return "tanh";
-      case F::tanh_backward: return "tanh_backward";
-      case F::pow2: return "pow";
-      case F::square_root: return "rsqrt";
-      case F::divide:
-      case F::reciprocal: return "div";
-      case F::equal: return "eq";
-      case F::masked_fill: return "where";
-      case F::cast: return "_to_copy";
-      case F::fill: return "full";
-      case F::arange: return "arange";
-      case F::dropout_backward: return "native_dropout_backward";
-      case F::clamp: return "clamp";
-      case F::mul:
-      case F::scale:
-      case F::special:
-      case F::random:
-      case F::nonzero:
-      case F::other: return "mul";
-      case F::index_few: return "index_select";
-      case F::index_add:
-      case F::index_add_few: return "index_add";
-      case F::scatter_add: return "scatter_add";
-      case F::triangle: return "tril";
-      case F::complex_mul: return "mul";
-      case F::rope: return "cos";
-      case F::power: return "pow";
-      case F::index: return "index";
-      case F::gather: return "gather";
-      case F::roll: return "roll";
-    }
-  }
+  if (const auto* pointwise = std::get_if<Pointwise>(&op)) return row_of(pointwise->function).code.name;
   return "mm";
 }
 
@@ -309,7 +249,7 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
     embedding(*gather, in, out);
   } else if (const auto* pointwise = std::get_if<Pointwise>(&op)) {
     Node& one = node(Node::Kind::pointwise, pointwise->rows, pointwise->cols, pointwise->output);
-    one.arithmetic = arithmetic_of(pointwise->function);
+    one.arithmetic = row_of(pointwise->function).code.instructions;
     one.casts = pointwise->function == PointwiseFunction::cast;
     if (pointwise->function == PointwiseFunction::rope) one.operations = 1;
     finish(one, std::move(in), std::move(out));
