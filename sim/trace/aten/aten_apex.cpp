@@ -55,15 +55,11 @@ std::string_view apex_name_of(std::string_view kernel) {
 }
 
 void add_apex_rules(RuleTable& table) {
-  table.insert(
-      {{"apex::multi_tensor_adam", by_blocks<MultiTensorFunction::fused_adam>},
-       {"apex::multi_tensor_adagrad", by_blocks<MultiTensorFunction::fused_sgd>},  // as much to read and to write
-       {"apex::multi_tensor_sgd", by_blocks<MultiTensorFunction::fused_sgd>},
-       {"apex::multi_tensor_lamb_stage1", by_blocks<MultiTensorFunction::fused_adam>},
-       {"apex::multi_tensor_lamb_stage2", by_blocks<MultiTensorFunction::add>},
-       {"apex::multi_tensor_axpby", by_blocks<MultiTensorFunction::add>},
-       {"apex::multi_tensor_scale", by_blocks<MultiTensorFunction::copy>},
-       {"apex::multi_tensor_l2norm", by_blocks<MultiTensorFunction::norm>}});
+  add(table, "apex::multi_tensor_adam apex::multi_tensor_lamb_stage1", by_blocks<MultiTensorFunction::fused_adam>);
+  add(table, "apex::multi_tensor_adagrad apex::multi_tensor_sgd", by_blocks<MultiTensorFunction::fused_sgd>);
+  add(table, "apex::multi_tensor_lamb_stage2 apex::multi_tensor_axpby", by_blocks<MultiTensorFunction::add>);
+  add(table, "apex::multi_tensor_scale", by_blocks<MultiTensorFunction::copy>);
+  add(table, "apex::multi_tensor_l2norm", by_blocks<MultiTensorFunction::norm>);
 }
 
 }  // namespace ridgeline::trace

@@ -117,20 +117,20 @@ MappedOps rule(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_attention_rules(RuleTable& table) {
-  table.insert({{"ridgeline::attention", any_backend<false>},
-                {"ridgeline::attention_backward", any_backend<true>},
-                {"aten::_scaled_dot_product_flash_attention", rule<kFlash, false>},
-                {"aten::_scaled_dot_product_flash_attention_backward", rule<kFlashBackward, true>},
-                {"aten::_scaled_dot_product_efficient_attention", rule<kEfficient, false>},
-                {"aten::_scaled_dot_product_efficient_attention_backward", rule<kEfficientBackward, true>},
-                {"aten::_scaled_dot_product_cudnn_attention", rule<kCudnn, false>},
-                {"aten::_scaled_dot_product_cudnn_attention_backward", rule<kCudnnBackward, true>},
-                {"aten::_flash_attention_forward", rule<kFlashInner, false>},
-                {"aten::_flash_attention_backward", rule<kFlashInnerBackward, true>},
-                {"aten::_efficient_attention_forward", rule<kEfficientInner, false>},
-                {"aten::_efficient_attention_backward", rule<kEfficientInnerBackward, true>},
-                {"aten::_cudnn_attention_forward", rule<kCudnnInner, false>},
-                {"aten::_cudnn_attention_backward", rule<kCudnnInnerBackward, true>}});
+  add(table, "ridgeline::attention", any_backend<false>);
+  add(table, "ridgeline::attention_backward", any_backend<true>);
+  add(table, "aten::_scaled_dot_product_flash_attention", rule<kFlash, false>);
+  add(table, "aten::_scaled_dot_product_flash_attention_backward", rule<kFlashBackward, true>);
+  add(table, "aten::_scaled_dot_product_efficient_attention", rule<kEfficient, false>);
+  add(table, "aten::_scaled_dot_product_efficient_attention_backward", rule<kEfficientBackward, true>);
+  add(table, "aten::_scaled_dot_product_cudnn_attention", rule<kCudnn, false>);
+  add(table, "aten::_scaled_dot_product_cudnn_attention_backward", rule<kCudnnBackward, true>);
+  add(table, "aten::_flash_attention_forward", rule<kFlashInner, false>);
+  add(table, "aten::_flash_attention_backward", rule<kFlashInnerBackward, true>);
+  add(table, "aten::_efficient_attention_forward", rule<kEfficientInner, false>);
+  add(table, "aten::_efficient_attention_backward", rule<kEfficientInnerBackward, true>);
+  add(table, "aten::_cudnn_attention_forward", rule<kCudnnInner, false>);
+  add(table, "aten::_cudnn_attention_backward", rule<kCudnnInnerBackward, true>);
 }
 
 }  // namespace ridgeline::trace

@@ -136,13 +136,13 @@ MappedOps gated(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_composite_rules(RuleTable& table) {
-  table.insert({{"aten::_euclidean_dist", euclidean_distance},
-                {"aten::binary_cross_entropy", cross_entropy_of_two},
-                {"aten::binary_cross_entropy_backward", cross_entropy_of_two_backward},
-                {"aten::binary_cross_entropy_with_logits", cross_entropy_of_scores},
-                {"aten::diag_embed", on_diagonals},
-                {"aten::glu", gated<false>},
-                {"aten::glu_backward", gated<true>}});
+  add(table, "aten::_euclidean_dist", euclidean_distance);
+  add(table, "aten::binary_cross_entropy", cross_entropy_of_two);
+  add(table, "aten::binary_cross_entropy_backward", cross_entropy_of_two_backward);
+  add(table, "aten::binary_cross_entropy_with_logits", cross_entropy_of_scores);
+  add(table, "aten::diag_embed", on_diagonals);
+  add(table, "aten::glu", gated<false>);
+  add(table, "aten::glu_backward", gated<true>);
 }
 
 }  // namespace ridgeline::trace

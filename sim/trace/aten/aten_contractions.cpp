@@ -84,12 +84,9 @@ MappedOps grouped_mm(const AtenCall& call, const MapContext& context) {
 }  // namespace
 
 void add_contraction_rules(RuleTable& table) {
-  table.insert({{"aten::mm", mm},
-                {"aten::bmm", mm},
-                {"aten::addmm", addmm},
-                {"aten::_addmm_activation", addmm},
-                {"aten::baddbmm", addmm},
-                {"aten::_grouped_mm", grouped_mm}});
+  add(table, "aten::mm aten::bmm", mm);
+  add(table, "aten::addmm aten::_addmm_activation aten::baddbmm", addmm);
+  add(table, "aten::_grouped_mm", grouped_mm);
 }
 
 }  // namespace ridgeline::trace

@@ -256,24 +256,18 @@ MappedOps depthwise_backward(const AtenCall& call, const MapContext& context) {
 }  // namespace
 
 void add_convolution_rules(RuleTable& table) {
-  table.insert({{"aten::convolution", convolution},
-                {"aten::convolution_overrideable", convolution},
-                {"aten::cudnn_convolution", cudnn_convolution},
-                {"aten::cudnn_convolution_transpose", cudnn_convolution_transpose},
-                {"aten::convolution_backward", convolution_backward},
-                {"aten::convolution_backward_overrideable", convolution_backward},
-                {"aten::cudnn_convolution_backward", cudnn_backward<false>},
-                {"aten::cudnn_convolution_transpose_backward", cudnn_backward<true>},
-                {"aten::cudnn_convolution_backward_weight", cudnn_gradient<true>},
-                {"aten::cudnn_convolution_backward_input", cudnn_gradient<false>},
-                {"aten::thnn_conv2d_forward", unfolded_convolution},
-                {"aten::_slow_conv2d_forward", unfolded_convolution},
-                {"aten::thnn_conv2d_backward", unfolded_backward},
-                {"aten::_slow_conv2d_backward", unfolded_backward},
-                {"aten::thnn_conv_depthwise2d_forward", depthwise},
-                {"aten::_conv_depthwise2d", depthwise},
-                {"aten::thnn_conv_depthwise2d_backward", depthwise_backward},
-                {"aten::_conv_depthwise2d_backward", depthwise_backward}});
+  add(table, "aten::convolution aten::convolution_overrideable", convolution);
+  add(table, "aten::cudnn_convolution", cudnn_convolution);
+  add(table, "aten::cudnn_convolution_transpose", cudnn_convolution_transpose);
+  add(table, "aten::convolution_backward aten::convolution_backward_overrideable", convolution_backward);
+  add(table, "aten::cudnn_convolution_backward", cudnn_backward<false>);
+  add(table, "aten::cudnn_convolution_transpose_backward", cudnn_backward<true>);
+  add(table, "aten::cudnn_convolution_backward_weight", cudnn_gradient<true>);
+  add(table, "aten::cudnn_convolution_backward_input", cudnn_gradient<false>);
+  add(table, "aten::thnn_conv2d_forward aten::_slow_conv2d_forward", unfolded_convolution);
+  add(table, "aten::thnn_conv2d_backward aten::_slow_conv2d_backward", unfolded_backward);
+  add(table, "aten::thnn_conv_depthwise2d_forward aten::_conv_depthwise2d", depthwise);
+  add(table, "aten::thnn_conv_depthwise2d_backward aten::_conv_depthwise2d_backward", depthwise_backward);
 }
 
 }  // namespace ridgeline::trace

@@ -144,14 +144,13 @@ MappedOps copy_ops(const AtenTensor& from, const AtenTensor& to) {
 }
 
 void add_copy_rules(RuleTable& table) {
-  table.insert({{"aten::copy_", copy_into},
-                {"aten::_to_copy", to_copy},
-                {"aten::clone", clone},
-                {"aten::select_backward", part_backward},
-                {"aten::slice_backward", part_backward},
-                {"aten::constant_pad_nd", constant_pad},
-                {"aten::repeat", repeat},
-                {"aten::_local_scalar_dense", to_host}});
+  add(table, "aten::copy_", copy_into);
+  add(table, "aten::_to_copy", to_copy);
+  add(table, "aten::clone", clone);
+  add(table, "aten::select_backward aten::slice_backward", part_backward);
+  add(table, "aten::constant_pad_nd", constant_pad);
+  add(table, "aten::repeat", repeat);
+  add(table, "aten::_local_scalar_dense", to_host);
 }
 
 }  // namespace ridgeline::trace

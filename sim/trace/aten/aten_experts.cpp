@@ -94,15 +94,14 @@ MappedOps fused_experts(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_expert_rules(RuleTable& table) {
-  table.insert({{"vllm::inplace_fused_experts", fused_experts},
-                {"vllm::outplace_fused_experts", fused_experts},
-                {"sglang::inplace_fused_experts", fused_experts},
-                {"sglang::outplace_fused_experts", fused_experts},
-                {"_moe_C::topk_softmax", experts_chosen<3>},
-                {"sgl_kernel::topk_softmax", experts_chosen<2>},
-                {"_moe_C::moe_align_block_size", tokens_ordered},
-                {"sgl_kernel::moe_align_block_size", tokens_ordered},
-                {"_moe_C::moe_sum", results_added_up}});
+  add(table,
+      "vllm::inplace_fused_experts vllm::outplace_fused_experts sglang::inplace_fused_experts "
+      "sglang::outplace_fused_experts",
+      fused_experts);
+  add(table, "_moe_C::topk_softmax", experts_chosen<3>);
+  add(table, "sgl_kernel::topk_softmax", experts_chosen<2>);
+  add(table, "_moe_C::moe_align_block_size sgl_kernel::moe_align_block_size", tokens_ordered);
+  add(table, "_moe_C::moe_sum", results_added_up);
 }
 
 }  // namespace ridgeline::trace

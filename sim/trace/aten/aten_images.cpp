@@ -87,19 +87,18 @@ MappedOps adaptive_pool_backward(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_image_rules(RuleTable& table) {
-  table.insert({{"aten::cudnn_batch_norm", batch_norm<0, 5>},
-                {"aten::native_batch_norm", batch_norm<0, 5>},
-                {"aten::_native_batch_norm_legit", batch_norm<0, 5>},
-                {"aten::_batch_norm_with_update", batch_norm<0, kNever>},
-                {"aten::miopen_batch_norm", batch_norm<0, 5>},
-                {"aten::cudnn_batch_norm_backward", batch_norm_backward<1, 0, kNever>},
-                {"aten::native_batch_norm_backward", batch_norm_backward<0, 1, 7>},
-                {"aten::batch_norm_backward", batch_norm_backward<0, 1, 7>},
-                {"aten::max_pool2d_with_indices", pool_forward<ImageFunction::max_pool2d>},
-                {"aten::max_pool2d_with_indices_backward", pool_backward<ImageFunction::max_pool2d>},
-                {"aten::avg_pool2d", pool_forward<ImageFunction::avg_pool2d>},
-                {"aten::avg_pool2d_backward", pool_backward<ImageFunction::avg_pool2d>},
-                {"aten::_adaptive_avg_pool2d_backward", adaptive_pool_backward}});
+  add(table,
+      "aten::cudnn_batch_norm aten::native_batch_norm aten::_native_batch_norm_legit "
+      "aten::miopen_batch_norm",
+      batch_norm<0, 5>);
+  add(table, "aten::_batch_norm_with_update", batch_norm<0, kNever>);
+  add(table, "aten::cudnn_batch_norm_backward", batch_norm_backward<1, 0, kNever>);
+  add(table, "aten::native_batch_norm_backward aten::batch_norm_backward", batch_norm_backward<0, 1, 7>);
+  add(table, "aten::max_pool2d_with_indices", pool_forward<ImageFunction::max_pool2d>);
+  add(table, "aten::max_pool2d_with_indices_backward", pool_backward<ImageFunction::max_pool2d>);
+  add(table, "aten::avg_pool2d", pool_forward<ImageFunction::avg_pool2d>);
+  add(table, "aten::avg_pool2d_backward", pool_backward<ImageFunction::avg_pool2d>);
+  add(table, "aten::_adaptive_avg_pool2d_backward", adaptive_pool_backward);
 }
 
 }  // namespace ridgeline::trace

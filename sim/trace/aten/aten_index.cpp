@@ -360,26 +360,19 @@ MappedOps masked_select(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_index_rules(RuleTable& table) {
-  table.insert({{"aten::index", index},
-                {"aten::_index_put_impl_", index_put},
-                {"aten::index_put_", index_put},
-                {"aten::index_put", index_put_of_copy},
-                {"aten::gather", along_dimension<P::gather, false>},
-                {"aten::scatter_", along_dimension<P::scatter_add, true>},
-                {"aten::scatter_add_", along_dimension<P::scatter_add, true>},
-                {"aten::scatter_reduce_", along_dimension<P::scatter_add, true>},
-                {"aten::scatter", scatter_of_copy<P::scatter_add>},
-                {"aten::scatter_add", scatter_of_copy<P::scatter_add>},
-                {"aten::scatter_reduce", scatter_of_copy<P::scatter_add>},
-                {"aten::index_add_", index_add<true>},
-                {"aten::index_add", index_add<false>},
-                {"aten::index_copy_", index_copy},
-                {"aten::index_fill_", index_copy},
-                {"aten::index_select", index_select},
-                {"aten::masked_select", masked_select},
-                {"aten::histc", histogram},
-                {"aten::bincount", histogram},
-                {"aten::nonzero", nonzero}});
+  add(table, "aten::index", index);
+  add(table, "aten::_index_put_impl_ aten::index_put_", index_put);
+  add(table, "aten::index_put", index_put_of_copy);
+  add(table, "aten::gather", along_dimension<P::gather, false>);
+  add(table, "aten::scatter_ aten::scatter_add_ aten::scatter_reduce_", along_dimension<P::scatter_add, true>);
+  add(table, "aten::scatter aten::scatter_add aten::scatter_reduce", scatter_of_copy<P::scatter_add>);
+  add(table, "aten::index_add_", index_add<true>);
+  add(table, "aten::index_add", index_add<false>);
+  add(table, "aten::index_copy_ aten::index_fill_", index_copy);
+  add(table, "aten::index_select", index_select);
+  add(table, "aten::masked_select", masked_select);
+  add(table, "aten::histc aten::bincount", histogram);
+  add(table, "aten::nonzero", nonzero);
 }
 
 }  // namespace ridgeline::trace

@@ -180,37 +180,27 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_list_rules(RuleTable& table) {
-  table.insert({{"aten::cat", concatenate},
-                {"aten::stack", concatenate},
-                {"aten::_foreach_add_", list_or_number<M::add, M::add_scalar>},
-                {"aten::_foreach_add", list_or_number<M::add, M::add_scalar>},
-                {"aten::_foreach_sub_", list_or_number<M::add, M::add_scalar>},
-                {"aten::_foreach_sub", list_or_number<M::add, M::add_scalar>},
-                {"aten::_foreach_mul_", list_or_number<M::add, M::mul>},
-                {"aten::_foreach_mul", list_or_number<M::add, M::mul>},
-                {"aten::_foreach_div_", list_or_number<M::divide, M::divide>},
-                {"aten::_foreach_div", list_or_number<M::divide, M::divide>},
-                {"aten::_foreach_lerp_", list<M::lerp>},
-                {"aten::_foreach_addcmul_", list<M::addcmul>},
-                {"aten::_foreach_addcdiv_", list<M::addcdiv, true>},
-                {"aten::_foreach_sqrt", list<M::square_root>},
-                {"aten::_foreach_sqrt_", list<M::square_root>},
-                {"aten::_foreach_rsqrt", list<M::square_root>},
-                {"aten::_foreach_rsqrt_", list<M::square_root>},
-                {"aten::_foreach_reciprocal", list<M::square_root>},
-                {"aten::_foreach_reciprocal_", list<M::square_root>},
-                {"aten::_foreach_neg", list<M::square_root>},
-                {"aten::_foreach_neg_", list<M::mul>},
-                {"aten::_foreach_abs", list<M::square_root>},
-                {"aten::_foreach_zero_", list<M::mul>},
-                {"aten::_foreach_clamp_min_", list<M::mul>},
-                {"aten::_foreach_maximum_", list<M::add>},
-                {"aten::_foreach_copy_", list<M::copy>},
-                {"aten::_foreach_norm", list<M::norm>},
-                {"aten::_amp_foreach_non_finite_check_and_unscale_", list<M::unscale>},
-                {"aten::_fused_adamw_", list<M::fused_adamw>},
-                {"aten::_fused_adam_", list<M::fused_adam>},
-                {"aten::_fused_sgd_", list<M::fused_sgd>}});
+  add(table, "aten::cat aten::stack", concatenate);
+  add(table, "aten::_foreach_add_ aten::_foreach_add aten::_foreach_sub_ aten::_foreach_sub",
+      list_or_number<M::add, M::add_scalar>);
+  add(table, "aten::_foreach_mul_ aten::_foreach_mul", list_or_number<M::add, M::mul>);
+  add(table, "aten::_foreach_div_ aten::_foreach_div", list_or_number<M::divide, M::divide>);
+  add(table, "aten::_foreach_lerp_", list<M::lerp>);
+  add(table, "aten::_foreach_addcmul_", list<M::addcmul>);
+  add(table, "aten::_foreach_addcdiv_", list<M::addcdiv, true>);
+  add(table,
+      "aten::_foreach_sqrt aten::_foreach_sqrt_ aten::_foreach_rsqrt aten::_foreach_rsqrt_ "
+      "aten::_foreach_reciprocal aten::_foreach_reciprocal_ aten::_foreach_neg "
+      "aten::_foreach_abs",
+      list<M::square_root>);
+  add(table, "aten::_foreach_neg_ aten::_foreach_zero_ aten::_foreach_clamp_min_", list<M::mul>);
+  add(table, "aten::_foreach_maximum_", list<M::add>);
+  add(table, "aten::_foreach_copy_", list<M::copy>);
+  add(table, "aten::_foreach_norm", list<M::norm>);
+  add(table, "aten::_amp_foreach_non_finite_check_and_unscale_", list<M::unscale>);
+  add(table, "aten::_fused_adamw_", list<M::fused_adamw>);
+  add(table, "aten::_fused_adam_", list<M::fused_adam>);
+  add(table, "aten::_fused_sgd_", list<M::fused_sgd>);
 }
 
 }  // namespace ridgeline::trace

@@ -71,16 +71,12 @@ MappedOps squared_error_backward(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_loss_rules(RuleTable& table) {
-  table.insert({{"aten::nll_loss_forward", nll_loss},
-                {"aten::nll_loss_backward", nll_loss_backward},
-                {"aten::nll_loss2d_forward", nll_loss2d},
-                {"aten::nll_loss2d_backward", nll_loss2d_backward},
-                {"aten::mse_loss", squared_error},
-                {"aten::smooth_l1_loss", squared_error},
-                {"aten::huber_loss", squared_error},
-                {"aten::mse_loss_backward", squared_error_backward},
-                {"aten::smooth_l1_loss_backward", squared_error_backward},
-                {"aten::huber_loss_backward", squared_error_backward}});
+  add(table, "aten::nll_loss_forward", nll_loss);
+  add(table, "aten::nll_loss_backward", nll_loss_backward);
+  add(table, "aten::nll_loss2d_forward", nll_loss2d);
+  add(table, "aten::nll_loss2d_backward", nll_loss2d_backward);
+  add(table, "aten::mse_loss aten::smooth_l1_loss aten::huber_loss", squared_error);
+  add(table, "aten::mse_loss_backward aten::smooth_l1_loss_backward aten::huber_loss_backward", squared_error_backward);
 }
 
 }  // namespace ridgeline::trace

@@ -85,14 +85,12 @@ MappedOps triangle(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_order_rules(RuleTable& table) {
-  table.insert({{"aten::roll", roll},
-                {"aten::flip", flip},
-                {"aten::sort", sort},
-                {"aten::topk", topk},
-                {"aten::tril", triangle<false>},
-                {"aten::triu", triangle<false>},
-                {"aten::tril_", triangle<true>},
-                {"aten::triu_", triangle<true>}});
+  add(table, "aten::roll", roll);
+  add(table, "aten::flip", flip);
+  add(table, "aten::sort", sort);
+  add(table, "aten::topk", topk);
+  add(table, "aten::tril aten::triu", triangle<false>);
+  add(table, "aten::tril_ aten::triu_", triangle<true>);
 }
 
 }  // namespace ridgeline::trace

@@ -175,34 +175,18 @@ MappedOps norm(const AtenCall& call, const MapContext&) {
 
 void add_reduction_rules(RuleTable& table) {
   constexpr auto kNumber = Accumulator::number, kPlace = Accumulator::place, kMoments = Accumulator::moments;
-  table.insert({{"aten::sum", over_dimensions<false>},
-                {"aten::nansum", over_dimensions<false>},
-                {"aten::mean", over_dimensions<true>},
-                {"aten::amax", over_dimensions<false>},
-                {"aten::amin", over_dimensions<false>},
-                {"aten::var", over_dimensions<true, kMoments>},
-                {"aten::var_mean", over_dimensions<true, kMoments>},
-                {"aten::std", over_dimensions<true, kMoments>},
-                {"aten::std_mean", over_dimensions<true, kMoments>},
-                {"aten::logsumexp", log_sum_exp},
-                {"aten::count_nonzero", count_nonzero},
-                {"aten::_adaptive_avg_pool2d", pooled},
-                {"aten::argmax", over_one<true>},
-                {"aten::argmin", over_one<true>},
-                {"aten::all", over_one<false>},
-                {"aten::any", over_one<false>},
-                {"aten::max", extremum},
-                {"aten::min", extremum},
-                {"aten::prod", over_one<false>},
-                {"aten::cumsum", scan<kNumber>},
-                {"aten::cumprod", scan<kNumber>},
-                {"aten::cummax", scan<kPlace>},
-                {"aten::cummin", scan<kPlace>},
-                {"aten::_cummax_helper", scan<kPlace>},
-                {"aten::logcumsumexp", scan<kPlace>},
-                {"aten::_logcumsumexp", scan<kPlace>},
-                {"aten::linalg_vector_norm", norm},
-                {"aten::norm", norm}});
+  add(table, "aten::sum aten::nansum aten::amax aten::amin", over_dimensions<false>);
+  add(table, "aten::mean", over_dimensions<true>);
+  add(table, "aten::var aten::var_mean aten::std aten::std_mean", over_dimensions<true, kMoments>);
+  add(table, "aten::logsumexp", log_sum_exp);
+  add(table, "aten::count_nonzero", count_nonzero);
+  add(table, "aten::_adaptive_avg_pool2d", pooled);
+  add(table, "aten::argmax aten::argmin", over_one<true>);
+  add(table, "aten::all aten::any aten::prod", over_one<false>);
+  add(table, "aten::max aten::min", extremum);
+  add(table, "aten::cumsum aten::cumprod", scan<kNumber>);
+  add(table, "aten::cummax aten::cummin aten::_cummax_helper aten::logcumsumexp aten::_logcumsumexp", scan<kPlace>);
+  add(table, "aten::linalg_vector_norm aten::norm", norm);
 }
 
 }  // namespace ridgeline::trace

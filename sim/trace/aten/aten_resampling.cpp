@@ -204,39 +204,34 @@ MappedOps shuffled(const AtenCall& call, const MapContext&) {
 
 void add_resampling_rules(RuleTable& table) {
   using R = ResamplingFunction;
-  table.insert({{"aten::upsample_nearest1d", interpolated<R::nearest, 1>},
-                {"aten::upsample_nearest2d", interpolated<R::nearest, 2>},
-                {"aten::upsample_nearest3d", interpolated<R::nearest, 3>},
-                {"aten::_upsample_nearest_exact2d", interpolated<R::nearest, 2>},
-                {"aten::upsample_linear1d", interpolated<R::linear, 1>},
-                {"aten::upsample_bilinear2d", interpolated<R::bilinear, 2>},
-                {"aten::upsample_bicubic2d", interpolated<R::bicubic, 2>},
-                {"aten::upsample_nearest1d_backward", interpolated_backward<R::nearest, 1>},
-                {"aten::upsample_nearest2d_backward", interpolated_backward<R::nearest, 2>},
-                {"aten::upsample_nearest3d_backward", interpolated_backward<R::nearest, 3>},
-                {"aten::_upsample_nearest_exact2d_backward", interpolated_backward<R::nearest, 2>},
-                {"aten::upsample_linear1d_backward", interpolated_backward<R::linear, 1>},
-                {"aten::upsample_bilinear2d_backward", interpolated_backward<R::bilinear, 2>},
-                {"aten::upsample_bicubic2d_backward", interpolated_backward<R::bicubic, 2>},
-                {"aten::reflection_pad1d", padded<R::reflection_pad>},
-                {"aten::reflection_pad2d", padded<R::reflection_pad>},
-                {"aten::reflection_pad3d", padded<R::reflection_pad>},
-                {"aten::replication_pad1d", padded<R::replication_pad>},
-                {"aten::replication_pad2d", padded<R::replication_pad>},
-                {"aten::replication_pad3d", padded<R::replication_pad>},
-                {"aten::reflection_pad1d_backward", padded_backward<R::reflection_pad>},
-                {"aten::reflection_pad2d_backward", padded_backward<R::reflection_pad>},
-                {"aten::reflection_pad3d_backward", padded_backward<R::reflection_pad>},
-                {"aten::replication_pad1d_backward", padded_backward<R::replication_pad>},
-                {"aten::replication_pad2d_backward", padded_backward<R::replication_pad>},
-                {"aten::replication_pad3d_backward", padded_backward<R::replication_pad>},
-                {"aten::grid_sampler_2d", sampled},
-                {"aten::cudnn_grid_sampler", sampled},
-                {"aten::grid_sampler_2d_backward", sampled_backward},
-                {"aten::im2col", unfolded},
-                {"aten::col2im", folded},
-                {"aten::pixel_shuffle", shuffled},
-                {"aten::pixel_unshuffle", shuffled}});
+  add(table, "aten::upsample_nearest1d", interpolated<R::nearest, 1>);
+  add(table, "aten::upsample_nearest2d aten::_upsample_nearest_exact2d", interpolated<R::nearest, 2>);
+  add(table, "aten::upsample_nearest3d", interpolated<R::nearest, 3>);
+  add(table, "aten::upsample_linear1d", interpolated<R::linear, 1>);
+  add(table, "aten::upsample_bilinear2d", interpolated<R::bilinear, 2>);
+  add(table, "aten::upsample_bicubic2d", interpolated<R::bicubic, 2>);
+  add(table, "aten::upsample_nearest1d_backward", interpolated_backward<R::nearest, 1>);
+  add(table, "aten::upsample_nearest2d_backward aten::_upsample_nearest_exact2d_backward",
+      interpolated_backward<R::nearest, 2>);
+  add(table, "aten::upsample_nearest3d_backward", interpolated_backward<R::nearest, 3>);
+  add(table, "aten::upsample_linear1d_backward", interpolated_backward<R::linear, 1>);
+  add(table, "aten::upsample_bilinear2d_backward", interpolated_backward<R::bilinear, 2>);
+  add(table, "aten::upsample_bicubic2d_backward", interpolated_backward<R::bicubic, 2>);
+  add(table, "aten::reflection_pad1d aten::reflection_pad2d aten::reflection_pad3d", padded<R::reflection_pad>);
+  add(table, "aten::replication_pad1d aten::replication_pad2d aten::replication_pad3d", padded<R::replication_pad>);
+  add(table,
+      "aten::reflection_pad1d_backward aten::reflection_pad2d_backward "
+      "aten::reflection_pad3d_backward",
+      padded_backward<R::reflection_pad>);
+  add(table,
+      "aten::replication_pad1d_backward aten::replication_pad2d_backward "
+      "aten::replication_pad3d_backward",
+      padded_backward<R::replication_pad>);
+  add(table, "aten::grid_sampler_2d aten::cudnn_grid_sampler", sampled);
+  add(table, "aten::grid_sampler_2d_backward", sampled_backward);
+  add(table, "aten::im2col", unfolded);
+  add(table, "aten::col2im", folded);
+  add(table, "aten::pixel_shuffle aten::pixel_unshuffle", shuffled);
 }
 
 }  // namespace ridgeline::trace

@@ -240,21 +240,20 @@ MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_row_rules(RuleTable& table) {
-  table.insert({{"aten::_softmax", softmax<false>},
-                {"aten::_safe_softmax", safe_softmax},
-                {"aten::_log_softmax", softmax<true>},
-                {"aten::_softmax_backward_data", softmax_backward<false>},
-                {"aten::_log_softmax_backward_data", softmax_backward<true>},
-                {"aten::native_layer_norm", layer_norm},
-                {"aten::native_layer_norm_backward", layer_norm_backward},
-                {"aten::_fused_rms_norm", rms_norm},
-                {"aten::_fused_rms_norm_backward", rms_norm_backward},
-                {"aten::native_group_norm", group_norm},
-                {"aten::native_group_norm_backward", group_norm_backward},
-                {"aten::native_dropout", dropout},
-                {"aten::_fused_dropout", dropout},
-                {"aten::embedding", embedding},
-                {"aten::embedding_dense_backward", embedding_backward}});
+  add(table, "aten::_softmax", softmax<false>);
+  add(table, "aten::_safe_softmax", safe_softmax);
+  add(table, "aten::_log_softmax", softmax<true>);
+  add(table, "aten::_softmax_backward_data", softmax_backward<false>);
+  add(table, "aten::_log_softmax_backward_data", softmax_backward<true>);
+  add(table, "aten::native_layer_norm", layer_norm);
+  add(table, "aten::native_layer_norm_backward", layer_norm_backward);
+  add(table, "aten::_fused_rms_norm", rms_norm);
+  add(table, "aten::_fused_rms_norm_backward", rms_norm_backward);
+  add(table, "aten::native_group_norm", group_norm);
+  add(table, "aten::native_group_norm_backward", group_norm_backward);
+  add(table, "aten::native_dropout aten::_fused_dropout", dropout);
+  add(table, "aten::embedding", embedding);
+  add(table, "aten::embedding_dense_backward", embedding_backward);
 }
 
 }  // namespace ridgeline::trace

@@ -78,21 +78,15 @@ MappedOps into_cache(const AtenCall& call, const MapContext&) {
 }  // namespace
 
 void add_serving_rules(RuleTable& table) {
-  table.insert({{"_C::rms_norm", served_rms_norm},
-                {"_C::fused_add_rms_norm", served_add_rms_norm},
-                {"_C::silu_and_mul", activated_product},
-                {"_C::mul_and_silu", activated_product},
-                {"_C::gelu_and_mul", activated_product},
-                {"_C::gelu_tanh_and_mul", activated_product},
-                {"_C::rotary_embedding", served_rotation},
-                {"_C::static_scaled_fp8_quant", scaled_to_fp8},
-                {"_C_cache_ops::reshape_and_cache", into_cache},
-                {"_C_cache_ops::reshape_and_cache_flash", into_cache},
-                {"sgl_kernel::rmsnorm", served_rms_norm},
-                {"sgl_kernel::fused_add_rmsnorm", served_add_rms_norm},
-                {"sgl_kernel::silu_and_mul", activated_product},
-                {"sgl_kernel::gelu_and_mul", activated_product},
-                {"sgl_kernel::gelu_tanh_and_mul", activated_product}});
+  add(table, "_C::rms_norm sgl_kernel::rmsnorm", served_rms_norm);
+  add(table, "_C::fused_add_rms_norm sgl_kernel::fused_add_rmsnorm", served_add_rms_norm);
+  add(table,
+      "_C::silu_and_mul _C::mul_and_silu _C::gelu_and_mul _C::gelu_tanh_and_mul "
+      "sgl_kernel::silu_and_mul sgl_kernel::gelu_and_mul sgl_kernel::gelu_tanh_and_mul",
+      activated_product);
+  add(table, "_C::rotary_embedding", served_rotation);
+  add(table, "_C::static_scaled_fp8_quant", scaled_to_fp8);
+  add(table, "_C_cache_ops::reshape_and_cache _C_cache_ops::reshape_and_cache_flash", into_cache);
 }
 
 }  // namespace ridgeline::trace

@@ -239,37 +239,40 @@ std::optional<TableLookup> table_lookup(const AtenCall& call) {
 }
 
 void add_table_rules(RuleTable& table) {
-  table.insert(
-      {{"aten::_embedding_bag", embedding_bag},
-       {"aten::_embedding_bag_forward_only", embedding_bag},
-       {"fbgemm::bounds_check_indices", checked_indices},
-       {"fbgemm::permute_2D_sparse_data", permuted_features},
-       {"fbgemm::permute_sparse_features", permuted_features},
-       {"fbgemm::permute_pooled_embs", permuted_columns},
-       {"fbgemm::permute_pooled_embs_auto_grad", permuted_columns},
-       {"torch::autograd::CppNode<fbgemm_gpu::PermutePooledEmbsFunction<&fbgemm_gpu::permute_pooled_embs_gpu> >",
-        permuted_columns},
-       {"fbgemm::recat_embedding_grad_output_mixed_D_batch", permuted_columns},
-       {"fbgemm::FloatToFP8RowwiseQuantized", quantized_rows},
-       {"fbgemm::FloatToFused8BitRowwiseQuantized", quantized_rows},
-       {"fbgemm::FloatToHFP8Quantized", as_bytes},
-       {"fbgemm::HFP8QuantizedToFloat", rows_from_bytes},
-       {"fbgemm::FP8RowwiseQuantizedToFloat", rows_from_bytes},
-       {"fbgemm::Fused8BitRowwiseQuantizedToFloat", rows_from_bytes},
-       {"fbgemm::dense_embedding_codegen_lookup_function", lookup},
-       {"torch::autograd::CppNode<SplitLookupFunction_Dense_Op>", updated_tables}});
-  table.insert({{"fbgemm::split_embedding_codegen_lookup_sgd_function", lookup},
-                {"fbgemm::split_embedding_codegen_lookup_adagrad_function", lookup},
-                {"fbgemm::split_embedding_codegen_lookup_rowwise_adagrad_function", lookup},
-                {"fbgemm::split_embedding_codegen_lookup_adam_function", lookup},
-                {"fbgemm::split_embedding_codegen_lookup_partial_rowwise_adam_function", lookup},
-                {"fbgemm::split_embedding_codegen_lookup_lamb_function", lookup},
-                {"torch::autograd::CppNode<SplitLookupFunction_sgd_Op>", updated_tables},
-                {"torch::autograd::CppNode<SplitLookupFunction_adagrad_Op>", updated_tables},
-                {"torch::autograd::CppNode<SplitLookupFunction_rowwise_adagrad_Op>", updated_tables},
-                {"torch::autograd::CppNode<SplitLookupFunction_adam_Op>", updated_tables},
-                {"torch::autograd::CppNode<SplitLookupFunction_partial_rowwise_adam_Op>", updated_tables},
-                {"torch::autograd::CppNode<SplitLookupFunction_lamb_Op>", updated_tables}});
+  table.try_emplace(
+      "torch::autograd::CppNode<fbgemm_gpu::PermutePooledEmbsFunction<&fbgemm_gpu::permute_pooled_embs_gpu> >",
+      permuted_columns);
+  add(table, "aten::_embedding_bag aten::_embedding_bag_forward_only", embedding_bag);
+  add(table, "fbgemm::bounds_check_indices", checked_indices);
+  add(table, "fbgemm::permute_2D_sparse_data fbgemm::permute_sparse_features", permuted_features);
+  add(table,
+      "fbgemm::permute_pooled_embs fbgemm::permute_pooled_embs_auto_grad "
+      "fbgemm::recat_embedding_grad_output_mixed_D_batch",
+      permuted_columns);
+  add(table, "fbgemm::FloatToFP8RowwiseQuantized fbgemm::FloatToFused8BitRowwiseQuantized", quantized_rows);
+  add(table, "fbgemm::FloatToHFP8Quantized", as_bytes);
+  add(table,
+      "fbgemm::HFP8QuantizedToFloat fbgemm::FP8RowwiseQuantizedToFloat "
+      "fbgemm::Fused8BitRowwiseQuantizedToFloat",
+      rows_from_bytes);
+  add(table,
+      "fbgemm::dense_embedding_codegen_lookup_function "
+      "fbgemm::split_embedding_codegen_lookup_sgd_function "
+      "fbgemm::split_embedding_codegen_lookup_adagrad_function "
+      "fbgemm::split_embedding_codegen_lookup_rowwise_adagrad_function "
+      "fbgemm::split_embedding_codegen_lookup_adam_function "
+      "fbgemm::split_embedding_codegen_lookup_partial_rowwise_adam_function "
+      "fbgemm::split_embedding_codegen_lookup_lamb_function",
+      lookup);
+  add(table,
+      "torch::autograd::CppNode<SplitLookupFunction_Dense_Op> "
+      "torch::autograd::CppNode<SplitLookupFunction_sgd_Op> "
+      "torch::autograd::CppNode<SplitLookupFunction_adagrad_Op> "
+      "torch::autograd::CppNode<SplitLookupFunction_rowwise_adagrad_Op> "
+      "torch::autograd::CppNode<SplitLookupFunction_adam_Op> "
+      "torch::autograd::CppNode<SplitLookupFunction_partial_rowwise_adam_Op> "
+      "torch::autograd::CppNode<SplitLookupFunction_lamb_Op>",
+      updated_tables);
 }
 
 }  // namespace ridgeline::trace
