@@ -1,7 +1,7 @@
 #include "sim/workload/aten/grouped.h"
 
 #include "sim/workload/aten/pointwise.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -46,24 +46,16 @@ struct GroupedBackward final : Node {
   }
 };
 
-struct MaskedRowsBackward final : Node {
-  MaskedRowsBackward() : Node(HostClass::masked_fill_backward) {}
-  SavedTensor mask;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor rows = mask.unpack(eager);
-    out[0] = eager.empty_like(in[0]);
-    pointwise(eager, PointwiseFunction::masked_fill, {&in[0], &rows}, out[0]);
-  }
-  void release() override { mask.release(); }
-};
-
 }  // namespace
 
 Tensor masked_in_place(Eager& eager, Tensor x, const Tensor& mask) {
-  MaskedRowsBackward* node = eager.needs_node({&x}) ? &eager.node<MaskedRowsBackward>({&x}) : nullptr;
-  if (node != nullptr) node->mask = eager.save(mask);
+  auto* const node = node_for<1>(eager, {&x}, HostClass::masked_fill_backward, [](auto& pass) {
+    pass.out[0] = pass.eager.empty_like(pass.in[0]);
+    pointwise(pass.eager, PointwiseFunction::masked_fill, {&pass.in[0], &pass.saved[0]}, pass.out[0]);
+  });
+  if (node != nullptr) node->saved[0] = eager.save(mask);
   pointwise(eager, PointwiseFunction::masked_fill, {&x, &mask}, x);
-  if (node != nullptr) Eager::attach(x, *node);
+  attach(x, node);
   return x;
 }
 

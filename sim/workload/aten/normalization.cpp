@@ -1,7 +1,7 @@
 #include "sim/workload/aten/normalization.h"
 
 #include "sim/workload/aten/pointwise.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -28,33 +28,6 @@ struct LayerNormBackward final : Node {
     mean.release();
     deviation.release();
   }
-};
-
-/// Where nothing is trained: only the gradient of the input.
-struct PlainNormBackward final : Node {
-  PlainNormBackward() : Node(HostClass::layer_norm_backward) {}
-  SavedTensor input, mean, deviation;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor x = input.unpack(eager), m = mean.unpack(eager), d = deviation.unpack(eager);
-    out[0] = eager.empty_like(x);
-    pointwise(eager, PointwiseFunction::other, {&in[0], &x}, out[0]);
-  }
-  void release() override {
-    input.release();
-    mean.release();
-    deviation.release();
-  }
-};
-
-struct DropoutBackward final : Node {
-  DropoutBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor mask;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor kept = mask.unpack(eager);
-    out[0] = eager.empty_like(in[0]);
-    pointwise(eager, PointwiseFunction::dropout_backward, {&in[0], &kept}, out[0]);
-  }
-  void release() override { mask.release(); }
 };
 
 }  // namespace
@@ -86,8 +59,12 @@ Tensor layer_norm(Eager& eager, const Tensor& x, const Tensor& weight, const Ten
 }
 
 Tensor layer_norm(Eager& eager, const Tensor& x) {
-  PlainNormBackward* node = eager.needs_node({&x}) ? &eager.node<PlainNormBackward>({&x}) : nullptr;
-  if (node != nullptr) node->input = eager.save(x);
+  // Where nothing is trained: only the gradient of the input.
+  auto* const node = node_for<3>(eager, {&x}, HostClass::layer_norm_backward, [](auto& pass) {
+    pass.out[0] = pass.eager.empty_like(pass.saved[0]);
+    pointwise(pass.eager, PointwiseFunction::other, {&pass.in[0], &pass.saved[0]}, pass.out[0]);
+  });
+  if (node != nullptr) node->saved[0] = eager.save(x);
   const std::int64_t cols = x.sizes.last(), rows = x.elements() / cols;
   Tensor result = eager.empty(x.sizes, x.type);
   Tensor deviation, mean;
@@ -95,20 +72,23 @@ Tensor layer_norm(Eager& eager, const Tensor& x) {
   deviation = eager.empty({rows}, DType::fp32);
   eager.recorder.op(Norm{false, false, false, x.type, rows, cols}, {&x, &x}, {&result, &mean, &deviation});
   if (node != nullptr) {
-    node->mean = eager.save(mean);
-    node->deviation = eager.save(deviation);
+    node->saved[1] = eager.save(mean);
+    node->saved[2] = eager.save(deviation);
     Eager::attach(result, *node);
   }
   return result;
 }
 
 Tensor dropout(Eager& eager, const Tensor& x) {
-  DropoutBackward* node = eager.needs_node({&x}) ? &eager.node<DropoutBackward>({&x}) : nullptr;
+  auto* const node = node_for<1>(eager, {&x}, HostClass::pointwise_backward, [](auto& pass) {
+    pass.out[0] = pass.eager.empty_like(pass.in[0]);
+    pointwise(pass.eager, PointwiseFunction::dropout_backward, {&pass.in[0], &pass.saved[0]}, pass.out[0]);
+  });
   const Tensor mask = eager.empty_like(x, DType::boolean);
   Tensor result = eager.empty_like(x);
   eager.recorder.op(Dropout{x.type, x.elements()}, {&x}, {&result, &mask});
   if (node != nullptr) {
-    node->mask = eager.save(mask);
+    node->saved[0] = eager.save(mask);
     Eager::attach(result, *node);
   }
   return result;

@@ -1,10 +1,11 @@
 #include "sim/workload/aten/pieces.h"
 
 #include <algorithm>
+#include <span>
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -23,114 +24,73 @@ Copy copy_of(const Tensor& x, CopyKind dense) {
   return {x.contiguous() ? dense : CopyKind::permute, x.type, x.elements() / std::max<std::int64_t>(cols, 1), cols, 1};
 }
 
-struct PieceBackward final : Node {
-  PieceBackward() : Node(HostClass::pointwise_backward) {}
-  Dims sizes;
-  bool whole_rows = false;  ///< the part lies in one piece
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    out[0] = full(eager, sizes, in[0].type);
-    Copy copy = copy_of(in[0], CopyKind::contiguous);
-    if (!whole_rows) copy.kind = CopyKind::permute;
-    eager.recorder.op(copy, {&in[0]}, {&out[0]});
-  }
-};
+/// Zeros of the whole, then the gradient copied into its place, which is one piece where rows are whole.
+Tensor put_back(Eager& eager, const Tensor& gradient, const Dims& sizes, bool whole_rows) {
+  Tensor whole = full(eager, sizes, gradient.type);
+  Copy copy = copy_of(gradient, CopyKind::contiguous);
+  if (!whole_rows) copy.kind = CopyKind::permute;
+  eager.recorder.op(copy, {&gradient}, {&whole});
+  return whole;
+}
 
-struct WidthsBackward final : Node {
-  WidthsBackward() : Node(HostClass::split_backward) {}
-  Dims sizes, widths;
-  DType type = DType::fp32;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const int parts = widths.rank();
-    bool strided = false;
-    for (int i = 0; i < parts; ++i) {
-      Tensor& part = in[static_cast<std::size_t>(i)];
-      Dims of_part = sizes;
-      of_part[sizes.rank() - 1] = widths[i];
-      if (!part.defined()) part = full(eager, of_part, type);
-      strided = strided || !part.contiguous();
-    }
-    out[0] = eager.empty(sizes, type);
-    const Copy op{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, type, sizes.product() / sizes.last(),
-                  sizes.last() / parts, parts};
-    if (parts == 2) eager.recorder.op(op, {&in[0], &in[1]}, {&out[0]});
-    else eager.recorder.op(op, {&in[0], &in[1], &in[2]}, {&out[0]});
+/// Gradients of parts of the last dimension, joined; those that are missing are zeros.
+void join_widths(Eager& eager, const Dims& sizes, const Dims& widths, DType type, Gradients& in, Gradients& out) {
+  const int parts = widths.rank();
+  bool strided = false;
+  for (int i = 0; i < parts; ++i) {
+    Tensor& part = in[static_cast<std::size_t>(i)];
+    Dims of_part = sizes;
+    of_part[sizes.rank() - 1] = widths[i];
+    if (!part.defined()) part = full(eager, of_part, type);
+    strided = strided || !part.contiguous();
   }
-};
+  out[0] = eager.empty(sizes, type);
+  const Copy op{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, type, sizes.product() / sizes.last(),
+                sizes.last() / parts, parts};
+  const Tensor* const operands[]{&in[0], &in[1], &in[2]};
+  const Tensor* const results[]{&out[0]};
+  eager.recorder.op(op, std::span(operands, static_cast<std::size_t>(parts)), results);
+}
 
-struct JoinBackward final : Node {
-  JoinBackward() : Node(HostClass::view_backward) {}
-  int dimension = 0;
-  Dims sizes;
-  void backward(Eager&, Gradients& in, Gradients& out) override {
-    for (int i = 0; i < edge_count; ++i) {
-      if (!needs(i)) continue;
-      Dims of_part = in[0].sizes;
-      of_part[dimension] = sizes[i];
-      out[static_cast<std::size_t>(i)] = window_of(in[0], of_part, in[0].strides);
-    }
-  }
-};
+/// Rows added up where an index says, which is sorted first.
+void add_rows(Eager& eager, const Tensor& gradient, const Tensor& places, const Dims& sizes, Tensor& into) {
+  into = full(eager, sizes, gradient.type);
+  const Tensor sorted = eager.empty(places.sizes, DType::int64), order = eager.empty(places.sizes, DType::int64);
+  eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, 0}, {&places}, {&sorted, &order});
+  const Embedding added{.backward = true,
+                        .type = gradient.type,
+                        .tokens = places.elements(),
+                        .vocabulary = sizes[0],
+                        .hidden = sizes.product() / sizes[0],
+                        .accumulates = true};
+  eager.recorder.op(added, {&gradient, &places}, {&into});
+}
 
-struct PermuteBackward final : Node {
-  PermuteBackward() : Node(HostClass::view_backward) {}
-  Dims inverse;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override { out[0] = permute(eager, in[0], inverse); }
-};
-
-struct RowsBackward final : Node {
-  RowsBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor index;
-  Dims sizes;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor places = index.unpack(eager);
-    out[0] = full(eager, sizes, in[0].type);
-    const Tensor sorted = eager.empty(places.sizes, DType::int64), order = eager.empty(places.sizes, DType::int64);
-    eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, 0}, {&places}, {&sorted, &order});
-    const Embedding added{.backward = true,
-                          .type = in[0].type,
-                          .tokens = places.elements(),
-                          .vocabulary = sizes[0],
-                          .hidden = sizes.product() / sizes[0],
-                          .accumulates = true};
-    eager.recorder.op(added, {&in[0], &places}, {&out[0]});
-  }
-  void release() override { index.release(); }
-};
-
-struct MiddleBackward final : Node {
-  MiddleBackward() : Node(HostClass::view_backward) {}
-  Dims sizes;
-  bool divides = false;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor wide = view(eager, in[0], {sizes[0], 1, sizes[2]});
-    out[0] = expand(eager, wide, sizes);
-    if (!divides) return;
-    const Tensor spread = out[0];
-    out[0] = eager.empty(sizes, spread.type);
-    pointwise(eager, PointwiseFunction::divide, {&spread}, out[0]);
-  }
-};
+void spread_middle(Eager& eager, const Tensor& gradient, const Dims& sizes, bool divides, Tensor& into) {
+  const Tensor wide = view(eager, gradient, {sizes[0], 1, sizes[2]});
+  into = expand(eager, wide, sizes);
+  if (!divides) return;
+  const Tensor spread = into;
+  into = eager.empty(sizes, spread.type);
+  pointwise(eager, PointwiseFunction::divide, {&spread}, into);
+}
 
 Tensor over_middle(Eager& eager, const Tensor& x, bool divides) {
-  MiddleBackward* node = eager.needs_node({&x}) ? &eager.node<MiddleBackward>({&x}) : nullptr;
+  Node* const node = node_for(eager, {&x}, HostClass::view_backward, [sizes = x.sizes, divides](auto& pass) {
+    spread_middle(pass.eager, pass.in[0], sizes, divides, pass.out[0]);
+  });
   Tensor result = eager.empty({x.sizes[0], x.sizes[2]}, x.type);
   eager.recorder.op(Reduction{ReductionKind::sum_rows, x.type, x.sizes[0] * x.sizes[1], x.sizes[2]}, {&x}, {&result});
-  if (node != nullptr) {
-    node->sizes = x.sizes;
-    node->divides = divides;
-    Eager::attach(result, *node);
-  }
+  attach(result, node);
   return result;
 }
 
 Tensor piece_of(Eager& eager, const Tensor& x, const Dims& sizes, const Dims& strides) {
   Tensor result = window_of(x, sizes, strides);
-  if (eager.needs_node({&x})) {
-    auto& node = eager.node<PieceBackward>({&x});
-    node.sizes = x.sizes;
-    node.whole_rows = result.contiguous();
-    Eager::attach(result, node);
-  }
+  attach(result, node_for(eager, {&x}, HostClass::pointwise_backward,
+                          [sizes = x.sizes, whole_rows = result.contiguous()](auto& pass) {
+                            pass.out[0] = put_back(pass.eager, pass.in[0], sizes, whole_rows);
+                          }));
   return result;
 }
 
@@ -166,50 +126,72 @@ Tensor select(Eager& eager, const Tensor& x, int dimension) {
 
 void split_last(Eager& eager, const Tensor& x, std::initializer_list<std::int64_t> widths,
                 std::initializer_list<Tensor*> parts) {
-  WidthsBackward* node = eager.needs_node({&x}) ? &eager.node<WidthsBackward>({&x}) : nullptr;
-  if (node != nullptr) {
-    node->sizes = x.sizes;
-    node->widths = Dims(widths);
-    node->type = x.type;
-  }
+  Node* const node = node_for(eager, {&x}, HostClass::split_backward,
+                              [sizes = x.sizes, widths = Dims(widths), type = x.type](auto& pass) {
+                                join_widths(pass.eager, sizes, widths, type, pass.in, pass.out);
+                              });
   const std::int64_t* width = widths.begin();
   int number = 0;
   for (Tensor* part : parts) {
     Dims sizes = x.sizes;
     sizes[sizes.rank() - 1] = *width++;
     *part = window_of(x, sizes, x.strides);
-    if (node != nullptr) Eager::attach(*part, *node, number++);
+    attach(*part, node, number++);
   }
 }
 
-Tensor join(Eager& eager, std::initializer_list<const Tensor*> parts, int dimension) {
-  const Tensor* const* first = parts.begin();
-  const int count = static_cast<int>(parts.size());
-  const Tensor &a = *first[0], &b = *first[1];
-  JoinBackward* node = nullptr;
-  if (count == 2 && eager.needs_node({&a, &b})) node = &eager.node<JoinBackward>({&a, &b});
-  if (count == 3 && eager.needs_node({&a, &b, first[2]})) node = &eager.node<JoinBackward>({&a, &b, first[2]});
-  const int along = dimension < 0 ? a.sizes.rank() - 1 : dimension;
-  Dims sizes = a.sizes;
+template <int Parts>
+std::array<Tensor, Parts> split_last(Eager& eager, const Tensor& x) {
+  const std::int64_t width = x.sizes.last() / Parts;
+  std::array<Tensor, Parts> parts;
+  if constexpr (Parts == 2) split_last(eager, x, {width, width}, {&parts[0], &parts[1]});
+  else split_last(eager, x, {width, width, width}, {&parts[0], &parts[1], &parts[2]});
+  return parts;
+}
+template std::array<Tensor, 2> split_last<2>(Eager&, const Tensor&);
+template std::array<Tensor, 3> split_last<3>(Eager&, const Tensor&);
+
+Tensor select_first(Eager& eager, const Tensor& x) { return select(eager, x, 1); }
+Tensor half(Eager& eager, const Tensor& x) { return slice_last(eager, x, x.sizes.last() / 2); }
+
+namespace {
+
+Tensor joined(Eager& eager, std::initializer_list<const Tensor*> parts, int along, bool strided) {
+  const Tensor& first = **parts.begin();
+  Dims sizes = first.sizes, widths;
   sizes[along] = 0;
-  bool strided = false;
   for (const Tensor* part : parts) {
     sizes[along] += part->sizes[along];
-    strided = strided || !part->contiguous();
-    if (node != nullptr) node->sizes.push_back(part->sizes[along]);
+    widths.push_back(part->sizes[along]);
   }
-  Tensor result = eager.empty(sizes, a.type);
+  // Views of the gradient are handed on.
+  Node* const node = node_for(eager, parts, HostClass::view_backward, [along, widths](auto& pass) {
+    for (int i = 0; i < pass.node.edge_count; ++i) {
+      if (!pass.node.needs(i)) continue;
+      Dims of_part = pass.in[0].sizes;
+      of_part[along] = widths[i];
+      pass.out[static_cast<std::size_t>(i)] = window_of(pass.in[0], of_part, pass.in[0].strides);
+    }
+  });
+  Tensor result = eager.empty(sizes, first.type);
   std::int64_t cols = 1;
   for (int i = along; i < sizes.rank(); ++i) cols *= sizes[i];
-  const Copy op{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, a.type, result.elements() / cols,
-                cols / count, count};
-  if (count == 2) eager.recorder.op(op, {&a, &b}, {&result});
-  else eager.recorder.op(op, {&a, &b, first[2]}, {&result});
-  if (node != nullptr) {
-    node->dimension = along;
-    Eager::attach(result, *node);
-  }
+  const auto count = static_cast<std::int64_t>(parts.size());
+  eager.recorder.op(Copy{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, first.type,
+                         result.elements() / cols, cols / count, count},
+                    parts, {&result});
+  attach(result, node);
   return result;
+}
+
+}  // namespace
+
+Tensor join(Eager& eager, std::initializer_list<const Tensor*> parts, int dimension) {
+  const bool strided = std::any_of(parts.begin(), parts.end(), [](const Tensor* part) { return !part->contiguous(); });
+  return joined(eager, parts, dimension < 0 ? (*parts.begin())->sizes.rank() - 1 : dimension, strided);
+}
+Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b) {
+  return joined(eager, {&a, &b}, a.sizes.rank() - 1, false);
 }
 
 Tensor permute(Eager& eager, const Tensor& x, const Dims& order) {
@@ -220,23 +202,19 @@ Tensor permute(Eager& eager, const Tensor& x, const Dims& order) {
     inverse[static_cast<int>(order[i])] = i;
   }
   Tensor result = window_of(x, sizes, strides);
-  if (eager.needs_node({&x})) {
-    auto& node = eager.node<PermuteBackward>({&x});
-    node.inverse = inverse;
-    Eager::attach(result, node);
-  }
+  attach(result, node_for(eager, {&x}, HostClass::view_backward,
+                          [inverse](auto& pass) { pass.out[0] = permute(pass.eager, pass.in[0], inverse); }));
   return result;
 }
 
 Tensor rows_at(Eager& eager, const Tensor& x, const Tensor& index, const Dims& sizes) {
-  RowsBackward* node = eager.needs_node({&x}) ? &eager.node<RowsBackward>({&x}) : nullptr;
-  if (node != nullptr) {
-    node->index = eager.save(index);
-    node->sizes = x.sizes;
-  }
+  auto* const node = node_for<1>(eager, {&x}, HostClass::pointwise_backward, [sizes = x.sizes](auto& pass) {
+    add_rows(pass.eager, pass.in[0], pass.saved[0], sizes, pass.out[0]);
+  });
+  if (node != nullptr) node->saved[0] = eager.save(index);
   Tensor result = eager.empty(sizes, x.type);
   pointwise(eager, PointwiseFunction::index, {&x, &index}, result);
-  if (node != nullptr) Eager::attach(result, *node);
+  attach(result, node);
   return result;
 }
 

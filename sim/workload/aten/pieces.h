@@ -1,6 +1,7 @@
 // Parts of the last dimension, and tensors joined along it.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 
 #include "sim/workload/eager/tensor.h"
@@ -18,8 +19,16 @@ Tensor select(Eager& eager, const Tensor& x, int dimension);
 /// Two or three views of the given widths; the backward is one concatenation.
 void split_last(Eager& eager, const Tensor& x, std::initializer_list<std::int64_t> widths,
                 std::initializer_list<Tensor*> parts);
+/// `Parts` (2 or 3) equal parts of the last dimension.
+template <int Parts>
+std::array<Tensor, Parts> split_last(Eager& eager, const Tensor& x);
+/// x[:, 0], and one half of the last dimension, whichever, as slice_last.
+Tensor select_first(Eager& eager, const Tensor& x);
+Tensor half(Eager& eager, const Tensor& x);
 /// Two or three tensors joined along a dimension (-1: the last); the backward hands views on.
 Tensor join(Eager& eager, std::initializer_list<const Tensor*> parts, int dimension = -1);
+/// Two contiguous tensors joined along the last dimension.
+Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b);
 /// Dimensions in another order: a view.
 Tensor permute(Eager& eager, const Tensor& x, const Dims& order);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/workload/aten/formula.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -33,12 +33,6 @@ Walk walk_of(std::span<const Tensor* const> inputs, const Tensor& output, Pointw
   return walk;
 }
 
-struct ToBackward final : Node {
-  ToBackward() : Node(HostClass::cast_backward) {}
-  DType type = DType::fp32;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override { out[0] = to(eager, in[0], type); }
-};
-
 /// Complex numbers of two fp32 have the bytes of an int64.
 void turn(Eager& eager, const Tensor& x, const Tensor& turns, const Tensor& result) {
   const std::int64_t cols = x.sizes.last() / 2;
@@ -51,17 +45,6 @@ void turn(Eager& eager, const Tensor& x, const Tensor& turns, const Tensor& resu
                               .walk = Walk::broadcast},
                     {&x, &turns}, {&result});
 }
-
-struct ComplexMulBackward final : Node {
-  ComplexMulBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor turns;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor by = turns.unpack(eager);
-    out[0] = eager.empty_like(in[0]);
-    turn(eager, in[0], by, out[0]);
-  }
-  void release() override { turns.release(); }
-};
 
 }  // namespace
 
@@ -81,13 +64,11 @@ void pointwise(Eager& eager, PointwiseFunction function, std::span<const Tensor*
 
 Tensor to(Eager& eager, const Tensor& x, DType type) {
   if (x.type == type) return x;
-  ToBackward* node = eager.needs_node({&x}) ? &eager.node<ToBackward>({&x}) : nullptr;
+  Node* const node = node_for(eager, {&x}, HostClass::cast_backward,
+                              [from = x.type](auto& pass) { pass.out[0] = to(pass.eager, pass.in[0], from); });
   Tensor result = eager.empty_like(x, type);
   pointwise(eager, PointwiseFunction::cast, {&x}, result);
-  if (node != nullptr) {
-    node->type = x.type;
-    Eager::attach(result, *node);
-  }
+  attach(result, node);
   return result;
 }
 
@@ -96,11 +77,14 @@ void add_in_place(Eager& eager, const Tensor& a, const Tensor& b) {
 }
 
 Tensor complex_mul(Eager& eager, const Tensor& x, const Tensor& turns) {
-  ComplexMulBackward* node = eager.needs_node({&x}) ? &eager.node<ComplexMulBackward>({&x}) : nullptr;
-  if (node != nullptr) node->turns = eager.save(turns);
+  auto* const node = node_for<1>(eager, {&x}, HostClass::pointwise_backward, [](auto& pass) {
+    pass.out[0] = pass.eager.empty_like(pass.in[0]);
+    turn(pass.eager, pass.in[0], pass.saved[0], pass.out[0]);
+  });
+  if (node != nullptr) node->saved[0] = eager.save(turns);
   Tensor result = eager.empty_like(x);
   turn(eager, x, turns, result);
-  if (node != nullptr) Eager::attach(result, *node);
+  attach(result, node);
   return result;
 }
 

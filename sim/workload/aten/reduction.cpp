@@ -2,21 +2,19 @@
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
 
 /// The gradient of a mean is spread over what was averaged: an expanded view, divided.
-struct MeanBackward final : Node {
-  MeanBackward() : Node(HostClass::pointwise_backward) {}
-  Dims sizes;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor spread = expand(eager, in[0], sizes);
-    out[0] = eager.empty(sizes, in[0].type);
-    pointwise(eager, PointwiseFunction::divide, {&spread}, out[0]);
-  }
-};
+Node* mean_node(Eager& eager, const Tensor& x) {
+  return node_for(eager, {&x}, HostClass::pointwise_backward, [sizes = x.sizes](auto& pass) {
+    const Tensor spread = expand(pass.eager, pass.in[0], sizes);
+    pass.out[0] = pass.eager.empty(sizes, pass.in[0].type);
+    pointwise(pass.eager, PointwiseFunction::divide, {&spread}, pass.out[0]);
+  });
+}
 
 }  // namespace
 
@@ -45,26 +43,20 @@ Tensor sum_to(Eager& eager, const Tensor& x, const Dims& sizes) {
 }
 
 Tensor mean_last(Eager& eager, const Tensor& x) {
-  MeanBackward* node = eager.needs_node({&x}) ? &eager.node<MeanBackward>({&x}) : nullptr;
+  Node* const node = mean_node(eager, x);
   Dims sizes = x.sizes;
   sizes[sizes.rank() - 1] = 1;
   Tensor result = eager.empty(sizes, x.type);
   eager.recorder.op(Reduction{ReductionKind::mean_cols, x.type, result.elements(), x.sizes.last()}, {&x}, {&result});
-  if (node != nullptr) {
-    node->sizes = x.sizes;
-    Eager::attach(result, *node);
-  }
+  attach(result, node);
   return result;
 }
 
 Tensor mean_all(Eager& eager, const Tensor& x) {
-  MeanBackward* node = eager.needs_node({&x}) ? &eager.node<MeanBackward>({&x}) : nullptr;
+  Node* const node = mean_node(eager, x);
   Tensor result = eager.empty({}, x.type);
   eager.recorder.op(Reduction{ReductionKind::sum_all, x.type, 1, x.elements()}, {&x}, {&result});
-  if (node != nullptr) {
-    node->sizes = x.sizes;
-    Eager::attach(result, *node);
-  }
+  attach(result, node);
   return result;
 }
 

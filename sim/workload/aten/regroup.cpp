@@ -4,7 +4,7 @@
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -18,10 +18,8 @@ Tensor clone(Eager& eager, const Tensor& x) {
   return result;
 }
 
-struct CopiedBackward final : Node {
-  CopiedBackward() : Node(HostClass::pointwise_backward) {}
-  void backward(Eager& eager, Gradients& in, Gradients& out) override { out[0] = clone(eager, in[0]); }
-};
+/// The gradient is copied as the tensor was.
+constexpr auto kCloneGradient = [](auto& pass) { pass.out[0] = clone(pass.eager, pass.in[0]); };
 
 Tensor roll_twice(Eager& eager, const Tensor& x) {
   const Tensor once = eager.empty(x.sizes, x.type);
@@ -31,62 +29,19 @@ Tensor roll_twice(Eager& eager, const Tensor& x) {
   return result;
 }
 
-struct RolledBackward final : Node {
-  RolledBackward() : Node(HostClass::pointwise_backward) {}
-  void backward(Eager& eager, Gradients& in, Gradients& out) override { out[0] = roll_twice(eager, in[0]); }
-};
-
-struct RepeatedBackward final : Node {
-  RepeatedBackward() : Node(HostClass::pointwise_backward) {}
-  Dims sizes;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    out[0] = eager.empty(sizes, in[0].type);
-    const std::int64_t cols = sizes.product();
-    const Tensor gradient = contiguous(eager, in[0]);
-    eager.recorder.op(Reduction{ReductionKind::sum_rows, in[0].type, in[0].elements() / cols, cols}, {&gradient},
-                      {&out[0]});
+/// Each part goes back through two slices, columns before rows, into zeros of the whole; the parts are added up.
+void part_neighbours(Eager& eager, const Tensor& gradient, const Dims& sizes, Tensor& into) {
+  const Dims half{sizes[0], sizes[1] / 2, sizes[2], sizes[3]};
+  const std::int64_t rows = sizes.product() / sizes[3] / 4;
+  for (int part = 0; part < 4; ++part) {
+    const Tensor columns = full(eager, half, gradient.type);
+    eager.recorder.op(Copy{CopyKind::permute, gradient.type, rows, sizes[3], 1}, {&gradient}, {&columns});
+    const Tensor whole = full(eager, sizes, gradient.type);
+    eager.recorder.op(Copy{CopyKind::permute, gradient.type, 2 * rows, sizes[3], 1}, {&columns}, {&whole});
+    if (part == 0) into = whole;
+    else add_in_place(eager, into, whole);
   }
-};
-
-struct GatheredBackward final : Node {
-  GatheredBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor index, self;  ///< the whole operand, for its sizes
-  Dims sizes;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor places = index.unpack(eager), whole = self.unpack(eager);
-    out[0] = full(eager, sizes, in[0].type);
-    Tensor reached = out[0];  // an element for each index
-    reached.sizes = in[0].sizes;
-    pointwise(eager, PointwiseFunction::scatter_add, {&places, &in[0]}, reached);
-  }
-  void release() override {
-    index.release();
-    self.release();
-  }
-};
-
-struct NeighboursBackward final : Node {
-  NeighboursBackward() : Node(HostClass::pointwise_backward) {}
-  Dims sizes;  ///< [batch, side, side, width]
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    // Each part goes back through two slices, columns before rows, into zeros of the whole; the parts are added up.
-    const Dims half{sizes[0], sizes[1] / 2, sizes[2], sizes[3]};
-    const std::int64_t rows = sizes.product() / sizes[3] / 4;
-    for (int part = 0; part < 4; ++part) {
-      const Tensor columns = full(eager, half, in[0].type);
-      eager.recorder.op(Copy{CopyKind::permute, in[0].type, rows, sizes[3], 1}, {&in[0]}, {&columns});
-      const Tensor whole = full(eager, sizes, in[0].type);
-      eager.recorder.op(Copy{CopyKind::permute, in[0].type, 2 * rows, sizes[3], 1}, {&columns}, {&whole});
-      if (part == 0) out[0] = whole;
-      else add_in_place(eager, out[0], whole);
-    }
-    out[0] = view(eager, out[0], {sizes[0], sizes[1] * sizes[2], sizes[3]});
-  }
-};
-
-template <typename NodeType>
-void attach(Eager& eager, const Tensor& x, Tensor& result) {
-  if (eager.needs_node({&x})) Eager::attach(result, eager.node<NodeType>({&x}));
+  into = view(eager, into, {sizes[0], sizes[1] * sizes[2], sizes[3]});
 }
 
 }  // namespace
@@ -94,38 +49,47 @@ void attach(Eager& eager, const Tensor& x, Tensor& result) {
 Tensor copied(Eager& eager, const Tensor& x) {
   eager.recorder.host(HostClass::contiguous);
   Tensor result = clone(eager, x);
-  attach<CopiedBackward>(eager, x, result);
+  attach(result, node_for(eager, {&x}, HostClass::pointwise_backward, kCloneGradient));
   return result;
 }
 
 Tensor rolled(Eager& eager, const Tensor& x) {
   eager.recorder.host(HostClass::pointwise, 2);
   Tensor result = roll_twice(eager, x);
-  attach<RolledBackward>(eager, x, result);
+  attach(result, node_for(eager, {&x}, HostClass::pointwise_backward,
+                          [](auto& pass) { pass.out[0] = roll_twice(pass.eager, pass.in[0]); }));
   return result;
 }
 
 Tensor repeated_first(Eager& eager, const Tensor& x, std::int64_t times) {
   Tensor result = eager.empty({x.sizes[0] * times, x.sizes[1], x.sizes[2]}, x.type);
   eager.recorder.op(Copy{CopyKind::permute, x.type, result.elements() / x.sizes[2], x.sizes[2], 1}, {&x}, {&result});
-  if (eager.needs_node({&x})) {
-    auto& node = eager.node<RepeatedBackward>({&x});
-    node.sizes = x.sizes;
-    Eager::attach(result, node);
-  }
+  attach(result, node_for(eager, {&x}, HostClass::pointwise_backward, [sizes = x.sizes](auto& pass) {
+           pass.out[0] = pass.eager.empty(sizes, pass.in[0].type);
+           const std::int64_t cols = sizes.product();
+           const Tensor gradient = contiguous(pass.eager, pass.in[0]);
+           pass.eager.recorder.op(
+               Reduction{ReductionKind::sum_rows, pass.in[0].type, pass.in[0].elements() / cols, cols}, {&gradient},
+               {&pass.out[0]});
+         }));
   return result;
 }
 
 Tensor gathered_last(Eager& eager, const Tensor& x, const Tensor& index, const Dims& sizes) {
-  GatheredBackward* node = eager.needs_node({&x}) ? &eager.node<GatheredBackward>({&x}) : nullptr;
+  // The whole operand is kept for its sizes.
+  auto* const node = node_for<2>(eager, {&x}, HostClass::pointwise_backward, [whole = x.sizes](auto& pass) {
+    pass.out[0] = full(pass.eager, whole, pass.in[0].type);
+    Tensor reached = pass.out[0];  // an element for each index
+    reached.sizes = pass.in[0].sizes;
+    pointwise(pass.eager, PointwiseFunction::scatter_add, {&pass.saved[0], &pass.in[0]}, reached);
+  });
   if (node != nullptr) {
-    node->index = eager.save(index);
-    node->self = eager.save(x);
-    node->sizes = x.sizes;
+    node->saved[0] = eager.save(index);
+    node->saved[1] = eager.save(x);
   }
   Tensor result = eager.empty(sizes, x.type);
   pointwise(eager, PointwiseFunction::gather, {&index, &x}, result);
-  if (node != nullptr) Eager::attach(result, *node);
+  attach(result, node);
   return result;
 }
 
@@ -137,7 +101,7 @@ Tensor aligned_rows(Eager& eager, const Tensor& x, std::int64_t count) {
   Tensor padded = full(eager, sizes, x.type);
   eager.recorder.op(Copy{CopyKind::permute, x.type, x.elements() / cols, cols, 1}, {&x}, {&padded});
   Tensor result = padded;
-  if (eager.needs_node({&x})) Eager::attach(result, eager.node<CopiedBackward>({&x}));
+  attach(result, node_for(eager, {&x}, HostClass::pointwise_backward, kCloneGradient));
   return slice_last(eager, result, cols);
 }
 
@@ -145,11 +109,9 @@ Tensor neighbours_joined(Eager& eager, const Tensor& x, std::int64_t side) {
   const std::int64_t batch = x.sizes[0], width = x.sizes[2], patches = side * side / 4;
   Tensor result = eager.empty({batch, patches, 4 * width}, x.type);
   eager.recorder.op(Copy{CopyKind::permute, x.type, 4 * batch * patches, width, 1}, {&x}, {&result});
-  if (eager.needs_node({&x})) {
-    auto& node = eager.node<NeighboursBackward>({&x});
-    node.sizes = {batch, side, side, width};
-    Eager::attach(result, node);
-  }
+  const Dims sizes{batch, side, side, width};
+  attach(result, node_for(eager, {&x}, HostClass::pointwise_backward,
+                          [sizes](auto& pass) { part_neighbours(pass.eager, pass.in[0], sizes, pass.out[0]); }));
   return result;
 }
 

@@ -5,42 +5,21 @@
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/softmax.h"
 #include "sim/workload/aten/views.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/aten/written_out.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
 
-/// Of a sum in place, whose second factor is summed to its size.
-struct MaskedBackward final : Node {
-  MaskedBackward() : Node(HostClass::add_backward) {}
-  void backward(Eager&, Gradients& in, Gradients& out) override {
-    for (int i = 0; i < edge_count; ++i)
-      if (needs(i)) out[static_cast<std::size_t>(i)] = in[0];
-  }
-};
-
-struct SafeSoftmaxBackward final : Node {
-  SafeSoftmaxBackward() : Node(HostClass::softmax_backward) {}
-  SavedTensor result;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor y = result.unpack(eager);
-    out[0] = eager.empty(in[0].sizes, y.type);
-    const std::int64_t cols = y.sizes.last();
-    const Tensor product = eager.empty_like(y);
-    eager.recorder.op(Softmax{false, true, y.type, y.type, y.elements() / cols, cols}, {&in[0], &y}, {&out[0]});
-  }
-  void release() override { result.release(); }
-};
-
-Tensor masked(Eager& eager, Tensor scores, const Tensor& mask) {
-  MaskedBackward* node = eager.needs_node({&scores, &mask}) ? &eager.node<MaskedBackward>({&scores, &mask}) : nullptr;
-  pointwise(eager, PointwiseFunction::add_in_place, {&scores, &mask}, scores);
-  if (node != nullptr) Eager::attach(scores, *node);
-  return scores;
-}
-
 Tensor safe_softmax(Eager& eager, const Tensor& scores) {
-  SafeSoftmaxBackward* node = eager.needs_node({&scores}) ? &eager.node<SafeSoftmaxBackward>({&scores}) : nullptr;
+  auto* const node = node_for<1>(eager, {&scores}, HostClass::softmax_backward, [](auto& pass) {
+    const Tensor& y = pass.saved[0];
+    pass.out[0] = pass.eager.empty(pass.in[0].sizes, y.type);
+    const std::int64_t cols = y.sizes.last();
+    const Tensor product = pass.eager.empty_like(y);
+    pass.eager.recorder.op(Softmax{false, true, y.type, y.type, y.elements() / cols, cols}, {&pass.in[0], &y},
+                           {&pass.out[0]});
+  });
   const Tensor probabilities = softmax(eager, scores.detached(), scores.type);
   Dims rows = scores.sizes;
   rows[rows.rank() - 1] = 1;
@@ -54,7 +33,7 @@ Tensor safe_softmax(Eager& eager, const Tensor& scores) {
   Tensor result = eager.empty(scores.sizes, scores.type);
   pointwise(eager, PointwiseFunction::masked_fill, {&probabilities, &empty_rows}, result);
   if (node != nullptr) {
-    node->result = eager.save(result);
+    node->saved[0] = eager.save(result);
     Eager::attach(result, *node);
   }
   return result;
@@ -74,7 +53,7 @@ Tensor safe_attention(Eager& eager, const Tensor& query, const Tensor& key, cons
   }
   const Tensor scaled_q = scale(eager, q), scaled_k = scale(eager, transpose(eager, k, 2, 3));
   Tensor scores = matmul(eager, scaled_q, scaled_k);
-  if (added.defined()) scores = masked(eager, std::move(scores), added);
+  if (added.defined()) scores = added_to(eager, std::move(scores), added);
   scores = safe_softmax(eager, scores);
   if (with_dropout) scores = dropout(eager, scores);
   return to(eager, matmul(eager, scores, v), query.type);

@@ -1,8 +1,7 @@
 // Views share the storage of what they show; where no view exists (a permuted tensor, reshaped) a copy is made.
 #pragma once
 
-#include <array>
-
+#include "sim/workload/aten/pieces.h"
 #include "sim/workload/eager/tensor.h"
 
 namespace ridgeline::eager::aten {
@@ -20,18 +19,8 @@ Tensor transpose(Eager& eager, const Tensor& x, int a, int b);
 Tensor t(Eager& eager, const Tensor& x);
 /// Repeats dimensions of size 1 without copying.
 Tensor expand(Eager& eager, const Tensor& x, const Dims& sizes);
-/// `Parts` (2 or 3) equal parts along the last dimension; the backward is one concatenation.
-template <int Parts>
-std::array<Tensor, Parts> split_last(Eager& eager, const Tensor& x);
-/// x[:, 0]; the backward fills zeros and copies one row in.
-Tensor select_first(Eager& eager, const Tensor& x);
-/// One half of the last dimension, whichever; the backward fills zeros and copies in.
-Tensor half(Eager& eager, const Tensor& x);
 /// A new dimension of size 1.
 Tensor unsqueeze(Eager& eager, const Tensor& x, int dimension);
-/// Joins two tensors along the last dimension.
-Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b);
-
 /// Number of operands `matmul` would have to copy: of a batch whose reshape is no view.
 bool needs_copy(const Tensor& x, const Dims& sizes);
 

@@ -4,7 +4,7 @@
 
 #include "sim/workload/aten/formula.h"
 #include "sim/workload/aten/pointwise.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -21,44 +21,16 @@ Tensor chain(Eager& eager, const Tensor& x, std::string_view kernels) {
   return y;
 }
 
-struct BloomGeluBackward final : Node {
-  BloomGeluBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor self;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor x = self.unpack(eager);
-    const Tensor slope = chain(eager, x, "uububuubuububbuub");
-    out[0] = mul(eager, slope, in[0]);
-  }
-  void release() override { self.release(); }
-};
-
 /// where(x == number, gradient / 2, gradient), with zeros where x < number.
-struct AtLeastBackward final : Node {
-  AtLeastBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor other, self;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor number = other.unpack(eager), x = self.unpack(eager);
-    {
-      const Tensor half = divide(eager, in[0]);
-      const Tensor equal = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
-      out[0] = plain(eager, PointwiseFunction::other, x.sizes, in[0].type, {&equal, &half, &in[0]});
-    }
-    const Tensor below = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
-    pointwise(eager, PointwiseFunction::other, {&out[0], &below}, out[0]);  // filled in place
+void part_at(Eager& eager, const Tensor& gradient, const Tensor& x, const Tensor& number, Tensor& into) {
+  {
+    const Tensor half = divide(eager, gradient);
+    const Tensor equal = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
+    into = plain(eager, PointwiseFunction::other, x.sizes, gradient.type, {&equal, &half, &gradient});
   }
-  void release() override {
-    other.release();
-    self.release();
-  }
-};
-
-struct AddedToBackward final : Node {
-  AddedToBackward() : Node(HostClass::add_backward) {}
-  void backward(Eager&, Gradients& in, Gradients& out) override {
-    for (int i = 0; i < edge_count; ++i)
-      if (needs(i)) out[static_cast<std::size_t>(i)] = in[0];
-  }
-};
+  const Tensor below = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
+  pointwise(eager, PointwiseFunction::other, {&into, &below}, into);  // filled in place
+}
 
 }  // namespace
 
@@ -67,21 +39,23 @@ Tensor divide_by(Eager& eager, const Tensor& x, const Tensor& d) {
 }
 
 Tensor added_to(Eager& eager, Tensor x, const Tensor& b) {
-  AddedToBackward* node = eager.needs_node({&x, &b}) ? &eager.node<AddedToBackward>({&x, &b}) : nullptr;
+  Node* const node = node_for(eager, {&x, &b}, HostClass::add_backward, kPassOn);
   pointwise(eager, PointwiseFunction::add_in_place, {&x, &b}, x);
-  if (node != nullptr) Eager::attach(x, *node);
+  attach(x, node);
   return x;
 }
 
 Tensor at_least(Eager& eager, const Tensor& x, const Tensor& number) {
-  AtLeastBackward* node = eager.needs_node({&x}) ? &eager.node<AtLeastBackward>({&x}) : nullptr;
+  auto* const node = node_for<2>(eager, {&x}, HostClass::pointwise_backward, [](auto& pass) {
+    part_at(pass.eager, pass.in[0], pass.saved[1], pass.saved[0], pass.out[0]);
+  });
   if (node != nullptr) {
-    node->other = eager.save(number);
-    node->self = eager.save(x);
+    node->saved[0] = eager.save(number);
+    node->saved[1] = eager.save(x);
   }
   Tensor result = eager.empty_like(x);
   pointwise(eager, PointwiseFunction::other, {&x, &number}, result);
-  if (node != nullptr) Eager::attach(result, *node);
+  attach(result, node);
   return result;
 }
 
@@ -105,10 +79,13 @@ Tensor gelu_written_out(Eager& eager, const Tensor& x) {
 }
 
 Tensor bloom_gelu(Eager& eager, const Tensor& x) {
-  BloomGeluBackward* node = eager.needs_node({&x}) ? &eager.node<BloomGeluBackward>({&x}) : nullptr;
-  if (node != nullptr) node->self = eager.save(x);
+  auto* const node = node_for<1>(eager, {&x}, HostClass::pointwise_backward, [](auto& pass) {
+    const Tensor slope = chain(pass.eager, pass.saved[0], "uububuubuububbuub");
+    pass.out[0] = mul(pass.eager, slope, pass.in[0]);
+  });
+  if (node != nullptr) node->saved[0] = eager.save(x);
   Tensor result = chain(eager, x.detached(), "uuububuub");
-  if (node != nullptr) Eager::attach(result, *node);
+  attach(result, node);
   return result;
 }
 
