@@ -10,6 +10,7 @@
 #include "sim/units/nearest_name.h"
 #include "sim/workload/convolution_bounds.h"
 #include "sim/workload/kernel_case_parameters.h"
+#include "sim/workload/op_fields.h"
 #include "sim/workload/pointwise_functions.h"
 
 namespace ridgeline {
@@ -59,44 +60,92 @@ Shape rows_cols(Parameters& p) {
   return s;
 }
 
-OpBuilder pointwise(PointwiseFunction function, int inputs, bool masks = false, Walk walk = Walk::contiguous) {
-  return [=](Parameters& p, DType type) -> Op {
-    const Shape s = rows_cols(p);
-    Pointwise op{.function = function,
-                 .rows = s.rows,
-                 .cols = s.cols,
-                 .input_count = static_cast<std::uint8_t>(inputs),
-                 .output = type,
-                 .walk = walk};
-    for (DType& input : op.inputs) input = type;
-    if (masks) op.inputs[inputs - 1] = DType::boolean;
+/// A case whose parameters are fields of its operation: "rows cols", "vocab=vocabulary" where the names differ.
+/// `tensors` are products of parameters that must be possible: "tokens hidden, vocab hidden". Types are that of the
+/// case.
+struct CaseRow {
+  std::string_view name;
+  Op op;
+  std::string_view parameters = "rows cols", tensors = "rows cols";
+};
+
+std::vector<std::string_view> parted(std::string_view text, std::string_view by) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    parts.push_back(text.substr(0, text.find(by)));
+    text.remove_prefix(std::min(parts.back().size() + by.size(), text.size()));
+  }
+  return parts;
+}
+
+/// Sets the fields that are parameters, and all types.
+struct CaseFields {
+  Parameters& p;
+  DType type;
+  std::string_view parameters;
+  std::map<std::string_view, std::int64_t> sizes{};
+
+  void operator()(std::string_view, DType& value) { value = type; }
+  void operator()(std::string_view field, std::int64_t& value) {
+    for (const std::string_view parameter : parted(parameters, " ")) {
+      const std::string_view name = parameter.substr(0, parameter.find('='));
+      if (parameter.substr(parameter.size() == name.size() ? 0 : name.size() + 1) == field)
+        value = sizes[name] = p.size(std::string(name).c_str());
+    }
+  }
+  void operator()(std::string_view, auto&) {}
+  void unless(std::string_view field, auto& value, const auto&) { (*this)(field, value); }
+};
+
+OpBuilder by_fields(const CaseRow& row) {
+  return [row](Parameters& p, DType type) {
+    Op op = row.op;
+    CaseFields reader{p, type, row.parameters};
+    for_each_field(op, reader);
+    for (const std::string_view tensor : parted(row.tensors, ", ")) {
+      double elements = 1.0;
+      for (const std::string_view side : parted(tensor, " ")) elements *= static_cast<double>(reader.sizes.at(side));
+      p.checked(elements);
+    }
     return op;
   };
 }
-OpBuilder flat(PointwiseFunction function, int inputs) {
-  return [=](Parameters& p, DType type) -> Op {
-    Pointwise op{.function = function,
-                 .rows = 1,
-                 .cols = p.size("elements"),
-                 .input_count = static_cast<std::uint8_t>(inputs),
-                 .output = type};
-    p.checked({op.cols});
-    for (auto& input : op.inputs) input = type;
-    return op;
+OpBuilder pointwise(const PointwiseRow& row) {
+  const Pointwise op{.function = pointwise_function(row.key), .input_count = static_cast<std::uint8_t>(row.tensors)};
+  if (!row.masks) return by_fields({row.key, op});
+  return [plain = by_fields({row.key, op})](Parameters& p, DType type) {
+    Op masked = plain(p, type);
+    auto& fields = std::get<Pointwise>(masked);
+    fields.inputs[fields.input_count - 1] = DType::boolean;
+    return masked;
   };
 }
-OpBuilder softmax(bool log, bool backward) {
-  return [=](Parameters& p, DType type) -> Op {
-    const Shape s = rows_cols(p);
-    return Softmax{log, backward, type, type, s.rows, s.cols};
-  };
+
+const std::vector<CaseRow>& case_rows() {
+  using F = PointwiseFunction;
+  constexpr std::string_view kTable = "tokens vocab=vocabulary hidden", kTables = "tokens hidden, vocab hidden";
+  static const std::vector<CaseRow> rows{
+      {"softmax", Softmax{}},
+      {"softmax_backward", Softmax{.backward = true}},
+      {"log_softmax", Softmax{.log = true}},
+      {"log_softmax_backward", Softmax{.log = true, .backward = true}},
+      {"layer_norm", Norm{}},
+      {"layer_norm_backward", Norm{.backward = true}},
+      {"mean_last", Reduction{.kind = ReductionKind::mean_cols}},
+      {"sum_rows", Reduction{.kind = ReductionKind::sum_rows}},
+      {"sum_all", Reduction{.kind = ReductionKind::sum_all, .rows = 1}, "elements=cols", "elements"},
+      {"add_broadcast", Pointwise{.function = F::add, .input_count = 2, .walk = Walk::broadcast_row}},
+      {"fill", Pointwise{.function = F::fill, .rows = 1, .input_count = 0}, "elements=cols", "elements"},
+      {"scale", Pointwise{.function = F::scale, .rows = 1}, "elements=cols", "elements"},
+      {"copy", Copy{.rows = 1}, "elements=cols", "elements"},
+      {"copy_transposed", Copy{.kind = CopyKind::transpose}},
+      {"cat", Copy{.kind = CopyKind::concatenate, .parts = 3}},
+      {"embedding", Embedding{}, kTable, kTables},
+      {"embedding_backward", Embedding{.backward = true}, kTable, kTables},
+      {"index_put", Embedding{.backward = true, .accumulates = true}, kTable, kTables}};
+  return rows;
 }
-OpBuilder reduction(ReductionKind kind) {
-  return [=](Parameters& p, DType type) -> Op {
-    const Shape s = rows_cols(p);
-    return Reduction{kind, type, s.rows, s.cols};
-  };
-}
+
 OpBuilder multi_tensor(MultiTensorFunction function) {
   return [=](Parameters& p, DType type) -> Op {
     std::int64_t tensors = p.size_or("tensors", 1);
@@ -199,30 +248,14 @@ OpBuilder image(ImageFunction function, bool backward = false) {
 
 using Builders = std::map<std::string, OpBuilder, std::less<>>;
 
-Builders builders_of_products_and_rows() {
-  using F = PointwiseFunction;
+/// Cases that are more than fields.
+Builders special_builders() {
+  using M = MultiTensorFunction;
   return {
       {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
       {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
       {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},
       {"scaled_mm", scaled_mm},
-      {"softmax", softmax(false, false)},
-      {"softmax_backward", softmax(false, true)},
-      {"log_softmax", softmax(true, false)},
-      {"log_softmax_backward", softmax(true, true)},
-      {"layer_norm",
-       [](Parameters& p, DType t) -> Op {
-         const Shape s = rows_cols(p);
-         return Norm{false, false, true, t, s.rows, s.cols};
-       }},
-      {"layer_norm_backward",
-       [](Parameters& p, DType t) -> Op {
-         const Shape s = rows_cols(p);
-         return Norm{false, true, true, t, s.rows, s.cols};
-       }},
-      {"add_broadcast", pointwise(F::add, 2, false, Walk::broadcast_row)},
-      {"mean_last", reduction(ReductionKind::mean_cols)},
-      {"sum_rows", reduction(ReductionKind::sum_rows)},
       {"dropout",
        [](Parameters& p, DType t) -> Op {
          const Shape s = rows_cols(p);
@@ -232,65 +265,13 @@ Builders builders_of_products_and_rows() {
        [](Parameters& p, DType t) -> Op {
          const Shape s = rows_cols(p);
          // A 16-bit case casts up to fp32, an fp32 case down to bf16.
-         Pointwise op{.function = F::cast,
+         Pointwise op{.function = PointwiseFunction::cast,
                       .rows = s.rows,
                       .cols = s.cols,
                       .input_count = 1,
                       .output = is_half(t) ? DType::fp32 : DType::bf16};
          op.inputs[0] = t;
          return op;
-       }},
-      {"copy_transposed",
-       [](Parameters& p, DType t) -> Op {
-         const Shape s = rows_cols(p);
-         return Copy{CopyKind::transpose, t, s.rows, s.cols, 1};
-       }},
-      {"cat",
-       [](Parameters& p, DType t) -> Op {
-         const Shape s = rows_cols(p);
-         return Copy{CopyKind::concatenate, t, s.rows, s.cols, 3};
-       }},
-  };
-}
-
-Builders builders_of_lists_and_images() {
-  using F = PointwiseFunction;
-  using M = MultiTensorFunction;
-  return {
-      {"embedding",
-       [](Parameters& p, DType t) -> Op {
-         Embedding e{false, t, p.size("tokens"), p.size("vocab"), p.size("hidden")};
-         p.checked({e.tokens, e.hidden});
-         p.checked({e.vocabulary, e.hidden});
-         return e;
-       }},
-      {"index_put",
-       [](Parameters& p, DType t) -> Op {
-         Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden"), true};
-         p.checked({e.tokens, e.hidden});
-         p.checked({e.vocabulary, e.hidden});
-         return e;
-       }},
-      {"embedding_backward",
-       [](Parameters& p, DType t) -> Op {
-         Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden")};
-         p.checked({e.tokens, e.hidden});
-         p.checked({e.vocabulary, e.hidden});
-         return e;
-       }},
-      {"copy",
-       [](Parameters& p, DType t) -> Op {
-         const std::int64_t n = p.size("elements");
-         p.checked({n});
-         return Copy{CopyKind::contiguous, t, 1, n, 1};
-       }},
-      {"fill", flat(F::fill, 0)},
-      {"scale", flat(F::scale, 1)},
-      {"sum_all",
-       [](Parameters& p, DType t) -> Op {
-         const std::int64_t n = p.size("elements");
-         p.checked({n});
-         return Reduction{ReductionKind::sum_all, t, 1, n};
        }},
       {"fused_adamw", multi_tensor(M::fused_adamw)},
       {"foreach_add", multi_tensor(M::add)},
@@ -321,11 +302,10 @@ Builders builders_of_lists_and_images() {
 
 const Builders& builders() {
   static const Builders table = [] {
-    Builders all = builders_of_products_and_rows();
-    all.merge(builders_of_lists_and_images());
+    Builders all = special_builders();
+    for (const CaseRow& row : case_rows()) all.emplace(row.name, by_fields(row));
     for (const PointwiseRow& row : pointwise_rows())
-      if (row.tensors > 0)
-        all.try_emplace(std::string(row.key), pointwise(pointwise_function(row.key), row.tensors, row.masks));
+      if (row.tensors > 0) all.try_emplace(std::string(row.key), pointwise(row));
     return all;
   }();
   return table;

@@ -104,6 +104,9 @@ class KernelCaseParameters {
   std::int64_t checked(std::initializer_list<std::int64_t> dims) const {
     double product = 1.0;
     for (const std::int64_t d : dims) product *= static_cast<double>(d);
+    return checked(product);
+  }
+  std::int64_t checked(double product) const {
     if (product > 1e13)
       throw KernelCaseError(fmt::format("{}: a tensor of {:.3g} elements is too large for any GPU", op_, product));
     return static_cast<std::int64_t>(product);
