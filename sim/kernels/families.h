@@ -30,4 +30,26 @@ LoweredOp lower_fused(const FusedKernel& op, const ChipShape& chip, const Softwa
 LoweredOp lower_collective(const Collective& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_unknown(const UnknownOp& op, const ChipShape& chip, const Software& software);
 
+/// Operations whose kernels follow from the shape of a chip: a declaration above and a line here each.
+struct KernelsByShape {
+  const ChipShape& chip;
+  const Software& software;
+  LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, chip, software); }
+  LoweredOp operator()(const Copy& op) const { return lower_copy(op, chip, software); }
+  LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, chip, software); }
+  LoweredOp operator()(const Norm& op) const { return lower_norm(op, chip, software); }
+  LoweredOp operator()(const Reduction& op) const { return lower_reduction(op, chip, software); }
+  LoweredOp operator()(const Dropout& op) const { return lower_dropout(op, chip, software); }
+  LoweredOp operator()(const Embedding& op) const { return lower_embedding(op, chip, software); }
+  LoweredOp operator()(const NllLoss& op) const { return lower_nll_loss(op, chip, software); }
+  LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, chip, software); }
+  LoweredOp operator()(const ImageOp& op) const { return lower_image(op, chip, software); }
+  LoweredOp operator()(const Memset& op) const { return lower_memset(op, chip, software); }
+  LoweredOp operator()(const Resampling& op) const { return lower_resampling(op, chip, software); }
+  LoweredOp operator()(const Sort& op) const { return lower_sort(op, chip, software); }
+  LoweredOp operator()(const FusedKernel& op) const { return lower_fused(op, chip, software); }
+  LoweredOp operator()(const Collective& op) const { return lower_collective(op, chip, software); }
+  LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, chip, software); }
+};
+
 }  // namespace ridgeline

@@ -10,27 +10,6 @@
 namespace ridgeline {
 namespace {
 
-struct ByShape {
-  const ChipShape& chip;
-  const Software& software;
-  LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, chip, software); }
-  LoweredOp operator()(const Copy& op) const { return lower_copy(op, chip, software); }
-  LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, chip, software); }
-  LoweredOp operator()(const Norm& op) const { return lower_norm(op, chip, software); }
-  LoweredOp operator()(const Reduction& op) const { return lower_reduction(op, chip, software); }
-  LoweredOp operator()(const Dropout& op) const { return lower_dropout(op, chip, software); }
-  LoweredOp operator()(const Embedding& op) const { return lower_embedding(op, chip, software); }
-  LoweredOp operator()(const NllLoss& op) const { return lower_nll_loss(op, chip, software); }
-  LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, chip, software); }
-  LoweredOp operator()(const ImageOp& op) const { return lower_image(op, chip, software); }
-  LoweredOp operator()(const Memset& op) const { return lower_memset(op, chip, software); }
-  LoweredOp operator()(const Resampling& op) const { return lower_resampling(op, chip, software); }
-  LoweredOp operator()(const Sort& op) const { return lower_sort(op, chip, software); }
-  LoweredOp operator()(const FusedKernel& op) const { return lower_fused(op, chip, software); }
-  LoweredOp operator()(const Collective& op) const { return lower_collective(op, chip, software); }
-  LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, chip, software); }
-};
-
 struct Lowerer {
   const Gpu& gpu;
   const Software& software;
@@ -41,7 +20,7 @@ struct Lowerer {
                                                 : lower_attention(op, gpu, software);
   }
   LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software, menus); }
-  LoweredOp operator()(const auto& op) const { return ByShape{gpu, software}(op); }
+  LoweredOp operator()(const auto& op) const { return KernelsByShape{gpu, software}(op); }
 };
 
 /// Libraries ignore that TF32 is allowed where there is no unit for it.
@@ -79,13 +58,13 @@ LoweredOp Lowering::lower(const Op& op) const { return visited(op, gpu_->sm, Low
 LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return Lowering(gpu, software).lower(op); }
 
 bool is_lowered_by_shape(const Op& op) {
-  return std::visit([](const auto& of) { return std::is_invocable_v<ByShape, decltype(of)>; }, op);
+  return std::visit([](const auto& of) { return std::is_invocable_v<KernelsByShape, decltype(of)>; }, op);
 }
 
 LoweredOp lower_by_shape(const Op& op, const ChipShape& chip, const Software& software) {
-  const ByShape rules{chip, software};
+  const KernelsByShape rules{chip, software};
   return visited(op, chip.sm, [&](const auto& of) -> LoweredOp {
-    if constexpr (std::is_invocable_v<ByShape, decltype(of)>) return rules(of);
+    if constexpr (std::is_invocable_v<KernelsByShape, decltype(of)>) return rules(of);
     throw std::logic_error("the kernels of this op do not follow from the shape of a chip");
   });
 }

@@ -41,6 +41,11 @@ std::string with_direction(std::string_view name, bool backward) {
 }
 
 struct Namer {
+  /// Its kind, and the direction where there are two.
+  std::string operator()(const auto& op) const {
+    if constexpr (requires { op.backward; }) return with_direction(decltype(fields(op))::kKind, op.backward);
+    else return std::string(decltype(fields(op))::kKind);
+  }
   std::string operator()(const Matmul& op) const {
     if (op.scaling != Scaling::none) return "_scaled_mm";
     return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm";
@@ -82,25 +87,13 @@ struct Namer {
     return op.accumulates ? "index_put" : op.backward ? "embedding_dense_backward" : "embedding";
   }
   std::string operator()(const Attention& op) const {
-    switch (op.backend) {
-      case AttentionBackend::flash: return with_direction("flash_attention", op.backward);
-      case AttentionBackend::cudnn: return with_direction("cudnn_attention", op.backward);
-      case AttentionBackend::efficient: return with_direction("efficient_attention", op.backward);
-      case AttentionBackend::math: return with_direction("math_attention", op.backward);
-    }
-    return "attention";
+    return with_direction(fmt::format("{}_attention", word_of(op.backend)), op.backward);
   }
-  std::string operator()(const NllLoss& op) const { return with_direction("nll_loss", op.backward); }
   std::string operator()(const MultiTensor& op) const { return std::string(name_of(op.function)); }
   std::string operator()(const Convolution& op) const {
     return with_direction(op.transposed ? "conv_transpose2d" : "conv2d", op.backward);
   }
-  std::string operator()(const ImageOp& op) const {
-    constexpr std::array<std::string_view, 5> kNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d",
-                                                     "avg_pool2d"};
-    return with_direction(kNames[static_cast<std::size_t>(op.function)], op.backward);
-  }
-  std::string operator()(const Memset&) const { return "memset"; }
+  std::string operator()(const ImageOp& op) const { return with_direction(word_of(op.function), op.backward); }
   std::string operator()(const Sort& op) const { return op.kept > 0 ? "topk" : "sort"; }
   std::string operator()(const Resampling& op) const {
     constexpr std::array<std::string_view, static_cast<std::size_t>(ResamplingFunction::fold) + 1> kNames{
@@ -134,13 +127,20 @@ struct Shaper {
       types += fmt::format("{}{}", types.empty() ? "" : "->", name_of(op.output));
     return fmt::format("{}x{} {}", op.rows, op.cols, types);
   }
-  /// Copies, norms, reductions.
-  std::string operator()(const auto& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
+  /// All sizes, and the type.
+  std::string operator()(const auto& op) const {
+    std::string shape;
+    const auto add = [&]<typename Value>(const Value& value) {
+      if constexpr (std::is_same_v<Value, std::int64_t>) shape += fmt::format("{}{}", shape.empty() ? "" : "x", value);
+    };
+    if constexpr (requires { op.cols; }) shape = fmt::format("{}x{}", op.rows, op.cols);
+    else std::apply([&](const auto&... each) { (add(each), ...); }, fields(op).values);
+    return fmt::format("{} {}", shape, name_of(op.type));
+  }
   std::string operator()(const Softmax& op) const {
     if (op.input == op.output) return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.input));
     return fmt::format("{}x{} {}->{}", op.rows, op.cols, name_of(op.input), name_of(op.output));
   }
-  std::string operator()(const Dropout& op) const { return fmt::format("{} {}", op.elements, name_of(op.type)); }
   std::string operator()(const Embedding& op) const {
     const std::string bags = op.bags > 0 ? fmt::format(" in {} bags", op.bags) : "";
     return fmt::format("{} of {}x{} {}{}", op.tokens, op.vocabulary, op.hidden, name_of(op.type), bags);
@@ -149,9 +149,6 @@ struct Shaper {
     const std::string packed = op.lengths.any() ? fmt::format("{} sequences ", op.lengths.list->size()) : "";
     return fmt::format("{}x{}x{}x{} {}{}{}{}", op.batch, op.heads, op.seq_q, op.head_dim, packed,
                        op.causal ? "causal " : "", op.bias ? "masked " : "", name_of(op.type));
-  }
-  std::string operator()(const NllLoss& op) const {
-    return fmt::format("{}x{} {}", op.rows, op.classes, name_of(op.type));
   }
   std::string operator()(const MultiTensor& op) const {
     std::int64_t elements = 0;

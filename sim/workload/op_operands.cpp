@@ -4,6 +4,7 @@ namespace ridgeline {
 namespace {
 
 struct Counter {
+  OperandCounts operator()(const auto&) const { return {1, 1}; }
   OperandCounts operator()(const Matmul& op) const { return {op.bias ? 3 : 2, 1}; }
   OperandCounts operator()(const Pointwise& op) const { return {op.input_count, 1}; }
   OperandCounts operator()(const Copy& op) const { return {concatenates(op.kind) ? static_cast<int>(op.parts) : 1, 1}; }
@@ -12,7 +13,6 @@ struct Counter {
     const int affine = op.bias && !op.rms ? 2 : 1, statistics = op.rms ? 1 : 2;
     return op.backward ? OperandCounts{3 + statistics, 1 + affine} : OperandCounts{1 + affine, 1 + statistics};
   }
-  OperandCounts operator()(const Reduction&) const { return {1, 1}; }
   OperandCounts operator()(const Dropout&) const { return {1, 2}; }
   OperandCounts operator()(const Embedding&) const { return {2, 1}; }
   OperandCounts operator()(const Attention& op) const {
@@ -36,7 +36,6 @@ struct Counter {
     return {(sampled ? 2 : 1) + (sampled && op.backward ? 1 : 0), 1};
   }
   OperandCounts operator()(const Collective& op) const { return {op.kind == CollectiveKind::barrier ? 0 : 1, 1}; }
-  OperandCounts operator()(const UnknownOp&) const { return {1, 1}; }
   OperandCounts operator()(const FusedKernel& op) const {
     return {static_cast<int>(op.reads.size()), static_cast<int>(op.writes.size())};
   }

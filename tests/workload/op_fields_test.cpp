@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <set>
+#include <string>
 
 #include "sim/workload/op.h"
 #include "sim/workload/op_fields.h"
@@ -86,6 +88,49 @@ TEST(OpFields, AllMembersAreFieldsAndCountInEqualityAndHash) {
     (expect_fields_to_count<std::variant_alternative_t<I, Op>>(), ...);
   }
   (std::make_index_sequence<std::variant_size_v<Op>>());
+}
+
+/// Of operations that no list says anything about: a sum over rows, say.
+struct NewOperation {
+  bool backward = false;
+  DType type = DType::fp32;
+  std::int64_t rows = 3, width = 5;
+};
+auto fields(Like<NewOperation> auto& op) {
+  return described<"new_operation", "backward type rows width">(op.backward, op.type, op.rows, op.width);
+}
+
+struct NamesOfFields {
+  std::string& names;
+  void unless(std::string_view name, const auto&, const auto&) { names += std::string(name) + "? "; }
+  void operator()(std::string_view name, const auto&) { names += std::string(name) + " "; }
+};
+
+TEST(OpFields, ANewOperationNeedsNoOtherListThanItsFields) {
+  std::string names;
+  NewOperation op;
+  NamesOfFields visit{names};
+  for_each_field_of(op, visit);
+  EXPECT_EQ(names, "backward type rows width ");
+  EXPECT_EQ(decltype(fields(op))::kKind, "new_operation");
+}
+
+TEST(OpFields, AllKindsHaveNamesShapesAndOperands) {
+  std::set<std::string_view> kinds;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto check = [&](const Op& op) {
+      EXPECT_TRUE(kinds.insert(kKindNames[op.index()]).second) << kKindNames[op.index()];
+      if (!std::holds_alternative<UnknownOp>(op)) {
+        EXPECT_FALSE(name_of(op).empty());
+      }
+      EXPECT_FALSE(shape_of(op).empty()) << name_of(op);
+      EXPECT_GE(operand_counts(op).inputs + operand_counts(op).outputs, 0);
+    };
+    (check(std::variant_alternative_t<I, Op>{}), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Op>>());
+  EXPECT_EQ(shape_of(Op(Dropout{DType::bf16, 7})), "7 bf16") << "sizes and type, unless a shape is said";
+  EXPECT_EQ(shape_of(Op(NllLoss{.rows = 3, .classes = 5})), "3x5 fp32");
 }
 
 TEST(OpFields, ListsCountByTheirNumbers) {

@@ -317,8 +317,8 @@ struct CallOf {
   }
   void operator()(const Memset& op) { named("aten::zero_"), add(tensor(DType::uint8, {op.bytes})); }
   void operator()(const Collective& op) { named(fmt::format("c10d::{}_", name_of(op.kind))); }
-  void operator()(const UnknownOp& op) { named(op.name); }
-  void operator()(const FusedKernel& op) { named(name_of(Op(op))); }
+  /// Operations that no call of the dispatcher stands for.
+  void operator()(const auto& op) { named(name_of(Op(op))); }
 };
 
 }  // namespace
