@@ -14,11 +14,7 @@ void append_one(std::vector<MappedOp>& ops, P function, std::initializer_list<co
   ops.push_back(pointwise_op(function, inputs, output));
 }
 void append_mean(std::vector<MappedOp>& ops, const AtenTensor& x, const AtenTensor& result) {
-  ops.push_back({Reduction{ReductionKind::mean_cols, x.type, 1, x.elements()},
-                 {x},
-                 {result},
-                 HostClass::pointwise,
-                 HostClass::pointwise_backward});
+  ops.push_back({Reduction{ReductionKind::mean_cols, x.type, 1, x.elements()}, {x}, {result}});
 }
 
 /// _euclidean_dist(x [..., n, d], y [..., m, d]): |x|² - 2xy + |y|² as one product of d + 2, clamped, its root.
@@ -33,11 +29,7 @@ MappedOps euclidean_distance(const AtenCall& call, const MapContext&) {
     const std::int64_t rows = points->elements() / d;
     const AtenTensor squares = fresh(points->type, points->sizes), sums = fresh(points->type, {rows, 1});
     append_one(ops, P::pow2, {points}, squares);
-    ops.push_back({Reduction{ReductionKind::sum_cols, points->type, rows, d},
-                   {squares},
-                   {sums},
-                   HostClass::pointwise,
-                   HostClass::pointwise_backward});
+    ops.push_back({Reduction{ReductionKind::sum_cols, points->type, rows, d}, {squares}, {sums}});
     append_one(ops, P::fill, {}, sums);
   }
   append_one(ops, P::scale, {x}, fresh(x->type, x->sizes));

@@ -134,9 +134,7 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
       Embedding{
           .backward = true, .type = x->type, .tokens = keys, .vocabulary = rows, .hidden = row, .accumulates = true},
       {values->elements() == elements ? *values : stored, indices},
-      {*x},
-      HostClass::pointwise,
-      HostClass::pointwise_backward};
+      {*x}};
   if (!call.kernels.empty() && !sorted) return one(added);  // sorted by a call of its own
   // Negative indices go around, the index is scaled to a place, and scaled back before the sort. Unless a gradient's
   // formula calls, the smallest and the largest index are compared with the bounds first, and asserted.
@@ -149,18 +147,14 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
   for (std::size_t check = 0; check < (checks ? 2 * count : 0); ++check) {
     const auto summed = [&](const AtenTensor& from, const AtenTensor& to) {
       const Reduction op{ReductionKind::sum_all, from.type, 1, std::max<std::int64_t>(1, from.elements())};
-      ops.push_back({op, {from}, {to}, HostClass::pointwise, HostClass::pointwise_backward});
+      ops.push_back({op, {from}, {to}});
     };
     summed(indices, bound);
     ops.push_back(pointwise_op(P::equal, {&bound}, holds));
     summed(holds, bound);
   }
   for (int k = 0; k < 3; ++k) ops.push_back(pointwise_op(P::scale, {&indices}, indices));
-  ops.push_back({Sort{DType::int64, 1, keys, 0, bits_below(x->elements() / behind)},
-                 {indices},
-                 {indices, indices},
-                 HostClass::pointwise,
-                 HostClass::pointwise_backward});
+  ops.push_back({Sort{DType::int64, 1, keys, 0, bits_below(x->elements() / behind)}, {indices}, {indices, indices}});
   ops.push_back(added);
   return ops;
 }
@@ -306,11 +300,7 @@ MappedOps histogram(const AtenCall& call, const MapContext&) {
     bins = call.whole(2, 1);
     const AtenTensor bound = fresh(x->type, {});
     for (int k = 0; k < 2; ++k) {
-      ops.push_back({Reduction{ReductionKind::sum_all, x->type, 1, x->elements()},
-                     {*x},
-                     {bound},
-                     HostClass::pointwise,
-                     HostClass::pointwise_backward});
+      ops.push_back({Reduction{ReductionKind::sum_all, x->type, 1, x->elements()}, {*x}, {bound}});
       ops.push_back({Copy{CopyKind::device_to_host, x->type, 1, 1, 1},
                      {bound},
                      {},
@@ -334,7 +324,7 @@ MappedOp places_of(const AtenTensor& mask, const AtenTensor& places) {
   op.inputs[1] = op.inputs[2] = DType::int64;
   op.input_count = mask.sizes.size() > 1 ? 2 : 1;
   op.output = DType::int64;
-  MappedOp mapped{op, {mask}, {places}, HostClass::pointwise, HostClass::pointwise_backward};
+  MappedOp mapped{op, {mask}, {places}};
   if (op.input_count > 1) mapped.inputs.push_back(places);
   return mapped;
 }

@@ -53,9 +53,7 @@ MappedOps squared_error(const AtenCall& call, const MapContext&) {
   if (reduces)
     ops.push_back({Reduction{ReductionKind::sum_all, x->type, 1, x->elements()},
                    {squares},
-                   {result_of(call, 0, fresh(x->type, {}))},
-                   HostClass::pointwise,
-                   HostClass::pointwise_backward});
+                   {result_of(call, 0, fresh(x->type, {}))}});
   return ops;
 }
 /// (dy, x, target, reduction): zeros, then the gradient over them; dy is one number where the loss was reduced.

@@ -1,7 +1,6 @@
 #include "sim/trace/aten/aten_map.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include "sim/trace/aten/aten_rules.h"
@@ -36,6 +35,14 @@ const RuleTable& rules() {
   return table;
 }
 
+void for_each_name(std::string_view names, char between, const auto& visit) {
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(between));
+    names.remove_prefix(std::min(name.size() + 1, names.size()));
+    visit(name);
+  }
+}
+
 void visit_tensors(const Argument& argument, const auto& visit) {
   if (const auto* tensor = std::get_if<AtenTensor>(&argument)) visit(*tensor);
   if (const auto* list = std::get_if<TensorList>(&argument))
@@ -45,11 +52,7 @@ void visit_tensors(const Argument& argument, const auto& visit) {
 }  // namespace
 
 void add(RuleTable& table, std::string_view names, const Rule& rule) {
-  while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(' '));
-    names.remove_prefix(std::min(name.size() + 1, names.size()));
-    table.try_emplace(name, rule);
-  }
+  for_each_name(names, ' ', [&](std::string_view name) { table.try_emplace(name, rule); });
 }
 
 std::optional<std::vector<MappedOp>> map_aten(const AtenCall& call, const MapContext& context) {
@@ -69,55 +72,21 @@ std::vector<std::string_view> mapped_names() {
 }
 
 bool launches_nothing(std::string_view name) {
-  static const std::unordered_set<std::string_view> names{"aten::view",
-                                                          "aten::_unsafe_view",
-                                                          "aten::t",
-                                                          "aten::transpose",
-                                                          "aten::permute",
-                                                          "aten::expand",
-                                                          "aten::slice",
-                                                          "aten::select",
-                                                          "aten::split",
-                                                          "aten::split_with_sizes",
-                                                          "aten::chunk",
-                                                          "aten::unbind",
-                                                          "aten::squeeze",
-                                                          "aten::squeeze_",
-                                                          "aten::unsqueeze_",
-                                                          "aten::t_",
-                                                          "aten::transpose_",
-                                                          "aten::as_strided_",
-                                                          "aten::view_as",
-                                                          "aten::reshape",
-                                                          "aten::unsqueeze",
-                                                          "aten::as_strided",
-                                                          "aten::detach",
-                                                          "aten::detach_",
-                                                          "aten::alias",
-                                                          "aten::_reshape_alias",
-                                                          "aten::unfold",
-                                                          "aten::diagonal",
-                                                          "aten::narrow",
-                                                          "aten::empty",
-                                                          "aten::empty_like",
-                                                          "aten::empty_strided",
-                                                          "aten::new_empty",
-                                                          "aten::new_empty_strided",
-                                                          "aten::resize_",
-                                                          "aten::set_",
-                                                          "aten::lift_fresh",
-                                                          "aten::is_same_size",
-                                                          "aten::result_type",
-                                                          "aten::is_nonzero",
-                                                          "aten::item",
-                                                          "aten::sym_size",
-                                                          "aten::sym_stride",
-                                                          "aten::sym_numel",
-                                                          "aten::view_as_real",
-                                                          "aten::view_as_complex",
-                                                          "aten::_conj",
-                                                          "aten::real",
-                                                          "aten::imag"};
+  static const std::unordered_set<std::string_view> names = [] {
+    std::unordered_set<std::string_view> all;
+    for_each_name(
+        "aten::view aten::_unsafe_view aten::t aten::transpose aten::permute aten::expand aten::slice "
+        "aten::select aten::split aten::split_with_sizes aten::chunk aten::unbind aten::squeeze "
+        "aten::squeeze_ aten::unsqueeze_ aten::t_ aten::transpose_ aten::as_strided_ aten::view_as "
+        "aten::reshape aten::unsqueeze aten::as_strided aten::detach aten::detach_ aten::alias "
+        "aten::_reshape_alias aten::unfold aten::diagonal aten::narrow aten::empty aten::empty_like "
+        "aten::empty_strided aten::new_empty aten::new_empty_strided aten::resize_ aten::set_ "
+        "aten::lift_fresh aten::is_same_size aten::result_type aten::is_nonzero aten::item aten::sym_size "
+        "aten::sym_stride aten::sym_numel aten::view_as_real aten::view_as_complex aten::_conj aten::real "
+        "aten::imag",
+        ' ', [&](std::string_view one) { all.insert(one); });
+    return all;
+  }();
   return names.contains(name);
 }
 
@@ -135,35 +104,22 @@ UnknownOp unknown_op(const AtenCall& call) {
 }
 
 std::optional<DType> dtype_of_aten(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, DType>, 26> kNames{{{"float", DType::fp32},
-                                                                       {"c10::Half", DType::fp16},
-                                                                       {"c10::BFloat16", DType::bf16},
-                                                                       {"double", DType::fp64},
-                                                                       {"long int", DType::int64},
-                                                                       {"long", DType::int64},
-                                                                       {"int", DType::int32},
-                                                                       {"bool", DType::boolean},
-                                                                       {"unsigned char", DType::uint8},
-                                                                       {"signed char", DType::uint8},
-                                                                       {"char", DType::uint8},
-                                                                       {"short", DType::fp16},
-                                                                       {"short int", DType::fp16},
-                                                                       {"c10::Float8_e4m3fn", DType::uint8},
-                                                                       {"c10::Float8_e5m2", DType::uint8},
-                                                                       {"c10::complex<float>", DType::int64},
-                                                                       {"float32", DType::fp32},
-                                                                       {"float16", DType::fp16},
-                                                                       {"bfloat16", DType::bf16},
-                                                                       {"float64", DType::fp64},
-                                                                       {"int64", DType::int64},
-                                                                       {"int32", DType::int32},
-                                                                       {"uint8", DType::uint8},
-                                                                       {"int8", DType::uint8},
-                                                                       {"int16", DType::fp16},
-                                                                       {"half", DType::fp16}}};
-  for (const auto& [known, type] : kNames)
-    if (name == known) return type;
-  return dtype_from(name);
+  static const std::unordered_map<std::string_view, DType> types = [] {
+    std::unordered_map<std::string_view, DType> all;
+    for (const auto& [type, names] : std::initializer_list<std::pair<DType, std::string_view>>{
+             {DType::fp32, "float,float32"},
+             {DType::fp16, "c10::Half,short,short int,float16,int16,half"},
+             {DType::bf16, "c10::BFloat16,bfloat16"},
+             {DType::fp64, "double,float64"},
+             {DType::int64, "long int,long,c10::complex<float>,int64"},
+             {DType::int32, "int,int32"},
+             {DType::boolean, "bool"},
+             {DType::uint8, "unsigned char,signed char,char,c10::Float8_e4m3fn,c10::Float8_e5m2,uint8,int8"}})
+      for_each_name(names, ',', [&, of = type](std::string_view one) { all.emplace(one, of); });
+    return all;
+  }();
+  const auto found = types.find(name);
+  return found != types.end() ? found->second : dtype_from(name);
 }
 
 }  // namespace ridgeline::trace

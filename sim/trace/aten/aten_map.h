@@ -16,7 +16,7 @@ namespace ridgeline::trace {
 struct MappedOp {
   Op op;
   std::vector<AtenTensor> inputs, outputs;  ///< in the order of workload/op_operands.h
-  HostClass forward = HostClass::other, backward = HostClass::other;
+  HostClass forward = HostClass::pointwise, backward = HostClass::pointwise_backward;
 };
 
 /// A call that looks up rows of several tables and adds them up by bags (fbgemm's table-batched embeddings).

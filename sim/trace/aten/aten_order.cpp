@@ -41,9 +41,7 @@ MappedOps sorted(const AtenCall& call, const AtenTensor& x, Lines lines, std::in
   const std::int64_t left = kept > 0 ? lines.rows * kept : x.elements();
   return one({Sort{x.type, lines.rows, lines.cols, kept, 0},
               {x},
-              {result_of(call, 0, fresh(x.type, {left})), fresh(DType::int64, {left})},
-              HostClass::pointwise,
-              HostClass::pointwise_backward});
+              {result_of(call, 0, fresh(x.type, {left})), fresh(DType::int64, {left})}});
 }
 /// sort(x, dim, descending), or with `stable` before the dimension.
 MappedOps sort(const AtenCall& call, const MapContext&) {

@@ -85,8 +85,6 @@ MappedOp pointwise_op(PointwiseFunction function, std::initializer_list<const At
   op.walk = walk_of(inputs, output, op);
   mapped.op = op;
   mapped.outputs.push_back(std::move(output));
-  mapped.forward = HostClass::pointwise;
-  mapped.backward = HostClass::pointwise_backward;
   return mapped;
 }
 
@@ -217,7 +215,8 @@ MappedOps filled(const AtenCall& call) {
   const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
   if (x == nullptr) return std::nullopt;
   if (x->on_host) return nothing();
-  if (set_by_the_driver(call, *x)) return one({Memset{x->elements() * bytes_of(x->type)}, {}, {*x}});
+  if (set_by_the_driver(call, *x))
+    return one({Memset{x->elements() * bytes_of(x->type)}, {}, {*x}, HostClass::other, HostClass::other});
   return unless_empty(*x, pointwise_op(P::fill, {}, *x));
 }
 
@@ -337,15 +336,9 @@ MappedOps mapped_alike(const Alike& of, bool in_place, const AtenCall& call) {
   return std::nullopt;
 }
 
-/// Names that have no rule yet.
 void add_alike(RuleTable& table, const Alike& of) {
-  for (std::string_view left = of.names; !left.empty();) {
-    const std::string_view name = left.substr(0, left.find(' '));
-    left.remove_prefix(std::min(name.size() + 1, left.size()));
-    const bool in_place = name.ends_with('_');
-    table.try_emplace(
-        name, [of, in_place](const AtenCall& call, const MapContext&) { return mapped_alike(of, in_place, call); });
-  }
+  add(table, of.names,
+      [of](const AtenCall& call, const MapContext&) { return mapped_alike(of, call.name.ends_with('_'), call); });
 }
 
 }  // namespace

@@ -56,8 +56,7 @@ MappedOps reduction(const AtenCall& call, const AtenTensor* x, const Numbers* di
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   Reduced r = reduce(*x, dims != nullptr ? *dims : Numbers{}, mean);
   r.op.accumulator = accumulator;
-  return one(
-      {r.op, {*x}, {result_of(call, 0, fresh(x->type, r.kept))}, HostClass::pointwise, HostClass::pointwise_backward});
+  return one({r.op, {*x}, {result_of(call, 0, fresh(x->type, r.kept))}});
 }
 
 template <bool Mean, Accumulator Carried = Accumulator::number>
@@ -93,7 +92,7 @@ MappedOps log_sum_exp(const AtenCall& call, const MapContext&) {
   append_pointwise(*ops, P::add, {x, &largest}, shifted);
   append_pointwise(*ops, P::other, {&shifted}, shifted);
   const Reduced sum = reduce(shifted, dims != nullptr ? *dims : Numbers{}, false);
-  ops->push_back({sum.op, {shifted}, {largest}, HostClass::pointwise, HostClass::pointwise_backward});
+  ops->push_back({sum.op, {shifted}, {largest}});
   append_pointwise(*ops, P::other, {&largest}, largest);
   append_pointwise(*ops, P::add, {&largest, &largest}, largest);
   ops->back().outputs.front() = result_of(call, 0, largest);
@@ -111,11 +110,7 @@ MappedOps count_nonzero(const AtenCall& call, const MapContext&) {
   if (x->type != DType::boolean) append_pointwise(ops, P::equal, {x}, marks);
   append_pointwise(ops, P::cast, {&marks}, numbers);
   const Reduced sum = reduce(numbers, dims, false);
-  ops.push_back({sum.op,
-                 {numbers},
-                 {result_of(call, 0, fresh(DType::int64, sum.kept))},
-                 HostClass::pointwise,
-                 HostClass::pointwise_backward});
+  ops.push_back({sum.op, {numbers}, {result_of(call, 0, fresh(DType::int64, sum.kept))}});
   return ops;
 }
 /// Running sums or products along a dimension: rows side by side, or columns where it is not the innermost.
@@ -142,7 +137,7 @@ MappedOps scan(const AtenCall& call, const MapContext&) {
     read = fresh(x->type, x->sizes);
     ops = *copy_ops(*x, read);
   }
-  ops.push_back({op, {read}, {y}, HostClass::pointwise, HostClass::pointwise_backward});
+  ops.push_back({op, {read}, {y}});
   return ops;
 }
 /// A mean over the pixels of each window.
@@ -164,11 +159,8 @@ MappedOps norm(const AtenCall& call, const MapContext&) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const Numbers* dims = call.numbers(2);
   if (dims != nullptr && !dims->empty()) return reduction(call, x, dims, false);
-  return one({Reduction{ReductionKind::norm_all, x->type, 1, x->elements()},
-              {*x},
-              {result_of(call, 0, fresh(x->type, {}))},
-              HostClass::pointwise,
-              HostClass::pointwise_backward});
+  return one(
+      {Reduction{ReductionKind::norm_all, x->type, 1, x->elements()}, {*x}, {result_of(call, 0, fresh(x->type, {}))}});
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ MappedOps resampled(ResamplingFunction function, bool backward, const AtenTensor
                       .inputs = from.pixels,
                       .outputs = to.pixels,
                       .taps = taps};
-  return one({op, std::move(inputs), {result}, HostClass::pointwise, HostClass::pointwise_backward});
+  return one({op, std::move(inputs), {result}});
 }
 
 /// Images of twice the side are taken as the operation that networks are described with.
@@ -154,7 +154,7 @@ MappedOps unfolded(const AtenCall& call, const MapContext&) {
                       .inputs = x->sizes[2] * x->sizes[3],
                       .outputs = columns.last(),
                       .taps = taps};
-  return one({op, {*x}, {columns}, HostClass::pointwise, HostClass::pointwise_backward});
+  return one({op, {*x}, {columns}});
 }
 /// (columns, sides, kernel, dilation, padding, stride).
 MappedOps folded(const AtenCall& call, const MapContext&) {
@@ -176,7 +176,7 @@ MappedOps folded(const AtenCall& call, const MapContext&) {
                       .inputs = std::max<std::int64_t>(1, y.elements() / columns->sizes[0] / channels),
                       .outputs = columns->last(),
                       .taps = taps};
-  return one({op, {*columns}, {y}, HostClass::pointwise, HostClass::pointwise_backward});
+  return one({op, {*columns}, {y}});
 }
 
 /// Pixels of blocks become channels or the reverse: a copy of permuted dimensions.

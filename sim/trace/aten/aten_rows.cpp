@@ -53,11 +53,7 @@ MappedOps safe_softmax(const AtenCall& call, const MapContext& context) {
                    equal = fresh(DType::boolean, x->sizes), masked = fresh(DType::boolean, {r.rows, 1}),
                    zero = fresh(y.type, {});
   ops->push_back(pointwise_op(PointwiseFunction::equal, {x}, equal));
-  ops->push_back({Reduction{ReductionKind::sum_cols, DType::boolean, r.rows, r.cols},
-                  {equal},
-                  {masked},
-                  HostClass::pointwise,
-                  HostClass::pointwise_backward});
+  ops->push_back({Reduction{ReductionKind::sum_cols, DType::boolean, r.rows, r.cols}, {equal}, {masked}});
   ops->push_back(pointwise_op(PointwiseFunction::fill, {}, zero));
   ops->push_back(pointwise_op(PointwiseFunction::other, {&masked, &in}, in));
   ops->back().inputs.back() = ops->back().outputs.front() = y;

@@ -96,11 +96,7 @@ MappedOps updated_tables(const AtenCall& call, const MapContext& context) {
     ops.push_back(pointwise_op(P::fill, {}, fresh(DType::int32, {elements})));
   };
   ops.push_back(moved(indices, indices));
-  ops.push_back({Sort{DType::int64, 1, n, 0, bits},
-                 {indices},
-                 {indices, places},
-                 HostClass::pointwise,
-                 HostClass::pointwise_backward});
+  ops.push_back({Sort{DType::int64, 1, n, 0, bits}, {indices}, {indices, places}});
   for (const std::int64_t elements : {n, std::int64_t{1}, std::int64_t{1}}) cleared(elements);
   ops.push_back(moved(indices, places));  // lengths of runs
   for (int times = 0; times < 2; ++times) cleared(1);
@@ -143,7 +139,7 @@ MappedOp warp_a_bag(const char* name, std::int64_t bags, std::int64_t indices, s
   op.arithmetic = kOfIndex;
   for (const AtenTensor& input : inputs) op.reads.push_back(input.bytes());
   for (const AtenTensor& output : outputs) op.writes.push_back(output.bytes());
-  return {op, std::move(inputs), std::move(outputs), HostClass::pointwise, HostClass::pointwise_backward};
+  return {op, std::move(inputs), std::move(outputs)};
 }
 
 /// (…, indices, offsets, …): every index is compared with the rows of its table.
@@ -193,9 +189,7 @@ MappedOps quantized_rows(const AtenCall& call, const MapContext&) {
   std::vector<MappedOp> ops;
   ops.push_back({Reduction{ReductionKind::sum_cols, x->type, x->elements() / cols, cols},
                  {*x},
-                 {fresh(DType::fp32, {x->elements() / cols})},
-                 HostClass::pointwise,
-                 HostClass::pointwise_backward});
+                 {fresh(DType::fp32, {x->elements() / cols})}});
   ops.push_back(moved(*x, fresh(DType::uint8, x->sizes)));
   return ops;
 }
