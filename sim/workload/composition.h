@@ -158,6 +158,7 @@ struct Stack {
   double rotary_share = 1.0;              ///< of a head's width that is turned
   std::int64_t rotary_width = 0;          ///< … or its numbers
   bool rotary_fp32 = false;               ///< heads are turned in fp32
+  bool rotary_angles_fp32 = false;        ///< angles stay in fp32, which widens products of a head with them (OLMo)
   std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
   bool rotary_cast = false;      ///< the script casts the network with its angles (model.to), not its weights alone
   bool position_buffer = false;  ///< a table that is not trained is no parameter either

@@ -208,6 +208,8 @@ constexpr CompositionKey kCompositionKeys[] = {
     number<&Stack::rotary_share>("rotary_share", "part of a head that is turned"),
     integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
     flag<&Stack::rotary_fp32>("rotary_fp32", "heads are turned in fp32"),
+    flag<&Stack::rotary_angles_fp32>("rotary_angles_fp32",
+                                     "angles stay in fp32, which widens products of a head with them"),
     words<&Stack::rotary_kinds, kRotaryKinds>("rotary_kinds", "turned or plain, repeated over the layers"),
     flag<&Stack::position_buffer>("position_buffer", "a table that is not trained is no parameter either"),
     flag<&Stack::rotary_table>("rotary_table", "angles are rows of a table that is not trained"),

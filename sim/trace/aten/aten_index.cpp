@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/units/bits_below.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -15,13 +16,6 @@ constexpr std::int64_t kElementsOfBlock = 512;  ///< of the kernel that computes
 
 std::int64_t row_elements(const AtenTensor& x) {
   return x.sizes.empty() || x.sizes.front() < 1 ? 1 : x.elements() / x.sizes.front();
-}
-
-/// Bits in which indices below `count` differ, in whole digits of the sort.
-std::int64_t bits_below(std::int64_t count) {
-  std::int64_t bits = 1;
-  while ((std::int64_t{1} << bits) < count) ++bits;
-  return bits;
 }
 
 /// The dimension that one index replaces in `x`, told by the result's sizes: recordings leave out which it is.

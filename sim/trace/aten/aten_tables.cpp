@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/units/bits_below.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -89,9 +90,7 @@ MappedOps updated_tables(const AtenCall& call, const MapContext& context) {
     again.backward = false;
     ops.push_back(rows_added_up(again, table));
   }
-  std::int64_t bits = 1;
-  while ((std::int64_t{1} << bits) < op.vocabulary) ++bits;
-  if (n <= kSortedInABlock) bits = 0;
+  const std::int64_t bits = n <= kSortedInABlock ? 0 : bits_below(op.vocabulary);
   const auto cleared = [&](std::int64_t elements) {
     ops.push_back(pointwise_op(P::fill, {}, fresh(DType::int32, {elements})));
   };

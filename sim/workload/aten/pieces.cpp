@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "sim/units/bits_below.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
 #include "sim/workload/eager/function_node.h"
@@ -56,7 +57,7 @@ void join_widths(Eager& eager, const Dims& sizes, const Dims& widths, DType type
 void add_rows(Eager& eager, const Tensor& gradient, const Tensor& places, const Dims& sizes, Tensor& into) {
   into = full(eager, sizes, gradient.type);
   const Tensor sorted = eager.empty(places.sizes, DType::int64), order = eager.empty(places.sizes, DType::int64);
-  eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, 0}, {&places}, {&sorted, &order});
+  eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, bits_below(sizes[0])}, {&places}, {&sorted, &order});
   const Embedding added{.backward = true,
                         .type = gradient.type,
                         .tokens = places.elements(),
@@ -154,15 +155,16 @@ template std::array<Tensor, 3> split_last<3>(Eager&, const Tensor&);
 Tensor select_first(Eager& eager, const Tensor& x) { return select(eager, x, 1); }
 Tensor half(Eager& eager, const Tensor& x) { return slice_last(eager, x, x.sizes.last() / 2); }
 
-namespace {
-
-Tensor joined(Eager& eager, std::initializer_list<const Tensor*> parts, int along, bool strided) {
+Tensor join(Eager& eager, std::initializer_list<const Tensor*> parts, int dimension) {
   const Tensor& first = **parts.begin();
+  const int along = dimension < 0 ? first.sizes.rank() - 1 : dimension;
   Dims sizes = first.sizes, widths;
   sizes[along] = 0;
+  bool strided = false;
   for (const Tensor* part : parts) {
     sizes[along] += part->sizes[along];
     widths.push_back(part->sizes[along]);
+    strided = strided || !part->contiguous();
   }
   // Views of the gradient are handed on.
   Node* const node = node_for(eager, parts, HostClass::view_backward, [along, widths](auto& pass) {
@@ -182,16 +184,6 @@ Tensor joined(Eager& eager, std::initializer_list<const Tensor*> parts, int alon
                     parts, {&result});
   attach(result, node);
   return result;
-}
-
-}  // namespace
-
-Tensor join(Eager& eager, std::initializer_list<const Tensor*> parts, int dimension) {
-  const bool strided = std::any_of(parts.begin(), parts.end(), [](const Tensor* part) { return !part->contiguous(); });
-  return joined(eager, parts, dimension < 0 ? (*parts.begin())->sizes.rank() - 1 : dimension, strided);
-}
-Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b) {
-  return joined(eager, {&a, &b}, a.sizes.rank() - 1, false);
 }
 
 Tensor permute(Eager& eager, const Tensor& x, const Dims& order) {

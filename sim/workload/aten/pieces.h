@@ -28,7 +28,6 @@ Tensor half(Eager& eager, const Tensor& x);
 /// Two or three tensors joined along a dimension (-1: the last); the backward hands views on.
 Tensor join(Eager& eager, std::initializer_list<const Tensor*> parts, int dimension = -1);
 /// Two contiguous tensors joined along the last dimension.
-Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b);
 /// Dimensions in another order: a view.
 Tensor permute(Eager& eager, const Tensor& x, const Dims& order);
 

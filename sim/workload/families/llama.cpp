@@ -180,7 +180,7 @@ Rotation Llama::plain_rotation(DType type) {
     angles = eager_.empty({1, length, half}, DType::fp32);
     aten::pointwise(eager_, F::mul, {&positions, &inverse}, angles);
   }
-  both = aten::concatenate(eager_, angles, angles);
+  both = aten::join(eager_, {&angles, &angles});
   Rotation result;
   for (Tensor* part : {&result.cosine, &result.sine}) {
     const Tensor value = of(F::rope, both, {1, length, 2 * half});

@@ -216,7 +216,10 @@ void StackNetwork::look_around(const Tensor& x, const Tensor& encoded, const Ten
     eager_.recorder.op(Embedding{false, site_.type, length, s_.max_positions, s_.turned()},
                        {&frozen_positions_, &index}, {&picked});
     around.by = {picked, picked};
-  } else if (rotary) around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), x.type);
+  } else if (rotary) {
+    const DType type = s_.rotary_angles_fp32 ? DType::fp32 : x.type;
+    around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), type);
+  }
 }
 
 void StackNetwork::make_masks(const Tensor& x, bool narrow, Around& around) {

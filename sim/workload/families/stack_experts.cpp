@@ -18,14 +18,12 @@ namespace aten = eager::aten;
 
 namespace {
 
-/// torch.argsort of keys below `bound`.
-Tensor order_of(Eager& eager, const Tensor& keys, std::int64_t bound) {
+/// torch.argsort, which compares all 64 bits of a key.
+Tensor order_of(Eager& eager, const Tensor& keys) {
   const Tensor sorted = eager.empty(keys.sizes, DType::int64);
   Tensor order = eager.empty(keys.sizes, DType::int64);
-  const auto bits =
-      static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(std::max<std::int64_t>(2, bound)))));
   eager.recorder.host(HostClass::pointwise, 2);
-  eager.recorder.op(Sort{DType::int64, 1, keys.elements(), 0, bits}, {&keys}, {&sorted, &order});
+  eager.recorder.op(Sort{DType::int64, 1, keys.elements(), 0, 0}, {&keys}, {&sorted, &order});
   return order;
 }
 
@@ -111,7 +109,7 @@ Tensor StackNetwork::dropless(const ExpertWeights& weights, const Tensor& rows, 
   const std::int64_t places = chosen.elements(), own = s_.experts / ranks.ranks();
   const DType type = eager_.autocast.on() ? eager_.autocast.type() : rows.type;
   Tensor returned, out, both, ends, by_expert, expert, arrived, gathered, theirs, counts, order;
-  order = order_of(eager_, chosen, s_.experts);
+  order = order_of(eager_, chosen);
   counts = counts_of(eager_, chosen, s_.experts);
   theirs = ranks.exchange_counts(counts);
   {  // how many rows go to each rank and come from it: to the host, which waits
@@ -136,7 +134,7 @@ Tensor StackNetwork::dropless(const ExpertWeights& weights, const Tensor& rows, 
     const Tensor sums = aten::plain(eager_, PointwiseFunction::cast, {s_.experts}, DType::int64, {&theirs});
     expert = aten::plain(eager_, PointwiseFunction::index, {places}, DType::int64, {&all, &sums});
   }
-  by_expert = order_of(eager_, expert, own);
+  by_expert = order_of(eager_, expert);
   {
     eager_.recorder.host(HostClass::pointwise, 2);
     const Tensor sums = aten::plain(eager_, PointwiseFunction::cast, {own}, DType::int64, {&theirs});
@@ -163,7 +161,7 @@ Tensor StackNetwork::capped(const ExpertWeights& weights, const Tensor& rows, co
       std::ceil(static_cast<double>(choices) * ranks.capacity() / static_cast<double>(s_.experts)));
   const std::int64_t all = s_.experts * places, of_expert = ranks.ranks() * places;
   Tensor where, returned, back, out, both, local, arrived, sent, source, slot, place, counts, of, order;
-  order = order_of(eager_, chosen, s_.experts);
+  order = order_of(eager_, chosen);
   eager_.recorder.host(HostClass::pointwise, 14);
   of = aten::plain(eager_, PointwiseFunction::index, {choices}, DType::int64, {&chosen, &order});
   counts = counts_of(eager_, chosen, s_.experts);

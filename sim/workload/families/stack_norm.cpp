@@ -239,7 +239,7 @@ Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x, const
   order = eager_.empty({places}, DType::int64);
   const Tensor sorted = eager_.empty({places}, DType::int64);
   eager_.recorder.host(HostClass::pointwise, 12);
-  eager_.recorder.op(Sort{DType::int64, 1, places, 0, 8}, {&chosen}, {&sorted, &order});
+  eager_.recorder.op(Sort{DType::int64, 1, places, 0, 0}, {&chosen}, {&sorted, &order});
   Tensor gathered, factor;
   {
     const Tensor token = aten::plain(eager_, F::divide, {places}, DType::int64, {&order});

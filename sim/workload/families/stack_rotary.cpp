@@ -28,7 +28,7 @@ Tensor halves_turned(Eager& eager, const Tensor& x) {
   eager.recorder.host(HostClass::concatenate);
   const Tensor first = aten::half(eager, x), second = aten::half(eager, x);
   const Tensor negative = aten::negate(eager, second);
-  return aten::concatenate(eager, negative, first);
+  return aten::join(eager, {&negative, &first});
 }
 
 /// Numbers of half a head, each twice.
@@ -47,7 +47,8 @@ Tensor each_twice(Eager& eager, const Tensor& x) {
 }  // namespace
 
 Tensor StackNetwork::turned_part(const Tensor& x, const Rotation& by) {
-  if (s_.rotary_style == RotaryStyle::halves && !s_.rotary_fp32) return rotated(eager_, x, by);
+  if (s_.rotary_style == RotaryStyle::halves && !s_.rotary_fp32)
+    return aten::to(eager_, rotated(eager_, x, by), x.type);
   const auto wide = [&] { return s_.rotary_fp32 ? aten::to(eager_, x, DType::fp32) : x; };
   eager_.recorder.host(HostClass::pointwise, 3);
   Tensor result;

@@ -97,7 +97,7 @@ Rotation rotation(Eager& eager, const Tensor& positions, const Tensor& buffer, s
   frequencies = aten::to(eager, frequencies, DType::fp32);
   wide = aten::view(eager, aten::to(eager, positions, DType::fp32), {rows, 1, length});
   angles = aten::transpose(eager, aten::bmm(eager, aten::view(eager, frequencies, {rows, half, 1}), wide), 1, 2);
-  both = aten::concatenate(eager, angles, angles);
+  both = aten::join(eager, {&angles, &angles});
   for (Tensor* part : {&cosine, &sine}) {
     const Tensor value = eager.empty(both.sizes, DType::fp32);
     aten::pointwise(eager, PointwiseFunction::rope, {&both}, value);
@@ -117,7 +117,7 @@ Tensor rotated(Eager& eager, const Tensor& x, const Rotation& by) {
   {
     const Tensor first = aten::half(eager, x), second = aten::half(eager, x);
     const Tensor negative = aten::negate(eager, second);
-    turned = aten::concatenate(eager, negative, first);
+    turned = aten::join(eager, {&negative, &first});
   }
   turned = aten::mul(eager, turned, by.sine);
   return aten::add(eager, straight, turned);
