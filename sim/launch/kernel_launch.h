@@ -85,6 +85,7 @@ struct GemmWork {
   Gathering gathering{};
   bool stream_k = false;  ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
+  bool grouped = false;         ///< PyTorch's own kernel over groups of rows, whose blocks store between two tiles
   bool always_summed = false;   ///< a second kernel stands behind the product even where k is in one piece
   bool of_convolution = false;  ///< cuDNN runs it, which chooses otherwise than cuBLAS
   /// Operands of 8 bits, two of them in the place of one of `type`: k and tile_k count pairs. Tensor cores take a pair

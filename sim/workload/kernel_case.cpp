@@ -255,6 +255,12 @@ Builders special_builders() {
       {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
       {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
       {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},
+      {"grouped_mm",
+       [](Parameters& p, DType t) -> Op {
+         Matmul op = matmul(p, t, true, false);
+         op.grouped = true;
+         return op;
+       }},
       {"scaled_mm", scaled_mm},
       {"dropout",
        [](Parameters& p, DType t) -> Op {

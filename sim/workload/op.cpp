@@ -48,6 +48,7 @@ struct Namer {
   }
   std::string operator()(const Matmul& op) const {
     if (op.scaling != Scaling::none) return "_scaled_mm";
+    if (op.grouped) return "_grouped_mm";
     return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm";
   }
   std::string operator()(const Pointwise& op) const { return std::string(row_of(op.function).name); }

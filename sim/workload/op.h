@@ -43,6 +43,7 @@ struct Matmul {
   SparseOperand sparse = SparseOperand::none;
   LibraryKernel ran{};
   Scaling scaling = Scaling::none;  ///< `type` is then that of the result
+  bool grouped = false;  ///< the batch is groups of rows behind one another, as mixtures of experts have them
   bool operator==(const Matmul&) const = default;
 };
 

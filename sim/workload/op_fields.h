@@ -117,9 +117,9 @@ concept Like = std::same_as<std::remove_const_t<Given>, Kind>;
 auto fields(Like<Matmul> auto& op) {
   return described<"matmul",
                    "type batch m n k layout bias sparse? scaling? instructions? tile_m? tile_n? tile_k? "
-                   "stages? splits? summed?">(op.type, op.batch, op.m, op.n, op.k, op.layout, op.bias, op.sparse,
-                                              op.scaling, op.ran.instructions, op.ran.m, op.ran.n, op.ran.k,
-                                              op.ran.stages, op.ran.splits, op.ran.summed);
+                   "stages? splits? summed? grouped?">(
+      op.type, op.batch, op.m, op.n, op.k, op.layout, op.bias, op.sparse, op.scaling, op.ran.instructions, op.ran.m,
+      op.ran.n, op.ran.k, op.ran.stages, op.ran.splits, op.ran.summed, op.grouped);
 }
 auto fields(Like<Pointwise> auto& op) {
   return described<"pointwise", "function rows cols input_count input0 input1 input2 output walk">(

@@ -42,9 +42,10 @@ class RandomKernelCases {
     const bool half_only = fused && !op.starts_with("efficient");
     const char* const types[] = {"bf16", "fp16", "fp32", "tf32"};
     std::string type = types[random_() % (half_only ? 2 : op.find("mm") != std::string::npos ? 4 : 3)];
-    if (op == "mm" || op == "addmm" || op == "bmm") {
-      if (op == "bmm") p["b"] = size(1, 8);
-      const double most = op == "bmm" ? 11 : 14;
+    const bool batched = op == "bmm" || op == "grouped_mm";
+    if (op == "mm" || op == "addmm" || batched) {
+      if (batched) p["b"] = size(1, 8);
+      const double most = batched ? 11 : 14;
       p["m"] = dimension(0, most);
       p["n"] = dimension(3, most);
       p["k"] = dimension(3, 13);

@@ -32,7 +32,7 @@ std::vector<Example> products_and_attention() {
       {"_addmm_activation", {half({8}), half({4, 16}), half({16, 8})}, "addmm 4x8x16 nn bf16"},
       {"bmm", {half({3, 4, 16}), half({3, 16, 8})}, "bmm 3x 4x8x16 nn bf16"},
       {"baddbmm", {half({3, 4, 8}), half({3, 4, 16}), half({3, 16, 8})}, "copy 12x8 bf16; bmm 3x 4x8x16 nn bf16"},
-      {"_grouped_mm", {half({12, 16}), half({3, 16, 8}), tensor({3}, DType::int32)}, "bmm 3x 4x8x16 nn bf16"},
+      {"_grouped_mm", {half({12, 16}), half({3, 16, 8}), tensor({3}, DType::int32)}, "_grouped_mm 3x 4x8x16 nn bf16"},
       // attention
       {"ridgeline::attention", {kHeads, kHeads, kHeads, kLeftOut, 0.0, 1.0}, "cudnn_attention 2x12x128x64 causal bf16"},
       {"ridgeline::attention_backward",

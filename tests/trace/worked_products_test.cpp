@@ -81,7 +81,7 @@ TEST(WorkedProducts, RunInWhatTheRecordingSaysOfAll) {
                            {"matmul fp16 batch=1 m=3 n=5 k=7 nn: fp16[3,7] fp16[7,5] > fp16[3,5]" + linear}},
                           {"_grouped_mm",
                            {"fp32[2,3,7]"_t, "fp32[2,7,5]"_t},
-                           {"matmul tf32 batch=2 m=3 n=5 k=7 nn: fp32[2,3,7] fp32[2,7,5] > fp32[2,3,5] | matmul "
+                           {"matmul tf32 batch=2 m=3 n=5 k=7 nn grouped: fp32[2,3,7] fp32[2,7,5] > fp32[2,3,5] | matmul "
                             "pointwise_backward"}}},
                          tf32);
   MapContext same;
@@ -107,21 +107,21 @@ TEST(WorkedProducts, GroupsAreTakenAsOfOneSize) {
   expect_worked_products({
       {"_grouped_mm",
        {"bf16[10,7]#1"_t, "bf16[3,7,5]#2"_t, "int32[3]"_t},
-       {"matmul bf16 batch=3 m=4 n=5 k=7 nn: bf16[10,7]#1 bf16[3,7,5]#2 > bf16[10,5]" + host}},
+       {"matmul bf16 batch=3 m=4 n=5 k=7 nn grouped: bf16[10,7]#1 bf16[3,7,5]#2 > bf16[10,5]" + host}},
       {"_grouped_mm",
        {"bf16[3,4,7]"_t, "bf16[7,10](1,7)"_t, "int32[3]"_t},
-       {"matmul bf16 batch=3 m=4 n=4 k=7 nt: bf16[3,4,7] bf16[7,10](1,7) > bf16[4,10]" + host}},
+       {"matmul bf16 batch=3 m=4 n=4 k=7 nt grouped: bf16[3,4,7] bf16[7,10](1,7) > bf16[4,10]" + host}},
       {"_grouped_mm",
        {"bf16[4,10](1,4)"_t, "bf16[10,5]"_t, "int32[3]"_t},
-       {"matmul bf16 batch=3 m=4 n=5 k=4 tn: bf16[4,10](1,4) bf16[10,5] > bf16[3,4,5]#3" + host},
+       {"matmul bf16 batch=3 m=4 n=5 k=4 tn grouped: bf16[4,10](1,4) bf16[10,5] > bf16[3,4,5]#3" + host},
        {"bf16[3,4,5]#3"_t}},
       {"_grouped_mm",
        {"bf16[3,4,7](28,1,4)"_t, "bf16[3,7,5](35,1,7)"_t},
-       {"matmul bf16 batch=3 m=4 n=5 k=7 tt: bf16[3,4,7](28,1,4) bf16[3,7,5](35,1,7) > bf16[3,4,5]" + host}},
+       {"matmul bf16 batch=3 m=4 n=5 k=7 tt grouped: bf16[3,4,7](28,1,4) bf16[3,7,5](35,1,7) > bf16[3,4,5]" + host}},
       {"_grouped_mm", {"bf16[4,10]"_t, "bf16[10,5]"_t}, kNotUnderstood},
       {"_grouped_mm",
        {"bf16[4,10]"_t, "bf16[10,5]"_t, "int32[1]"_t},
-       {"matmul bf16 batch=1 m=4 n=5 k=10 nn: bf16[4,10] bf16[10,5] > bf16[1,4,5]" + host}},
+       {"matmul bf16 batch=1 m=4 n=5 k=10 nn grouped: bf16[4,10] bf16[10,5] > bf16[1,4,5]" + host}},
       {"_grouped_mm", {"bf16[4]"_t, "bf16[3,7,5]"_t}, kNotUnderstood},
       {"_grouped_mm", {"bf16[4,7]"_t, "bf16[5]"_t}, kNotUnderstood},
       {"_grouped_mm", {kLeftOut, "bf16[3,7,5]"_t}, kNotUnderstood},
@@ -131,7 +131,7 @@ TEST(WorkedProducts, GroupsAreTakenAsOfOneSize) {
       {"_grouped_mm", {"bf16[9,0]"_t, "bf16[3,0,5]"_t}, {"fill 9x5 >bf16 contiguous: > bf16[9,5]"}},
       {"_grouped_mm",
        {"bf16[1,1]"_t, "bf16[1,1,1]"_t},
-       {"matmul bf16 batch=1 m=1 n=1 k=1 nn: bf16[1,1] bf16[1,1,1] > bf16[1,1]" + host}},
+       {"matmul bf16 batch=1 m=1 n=1 k=1 nn grouped: bf16[1,1] bf16[1,1,1] > bf16[1,1]" + host}},
   });
 }
 

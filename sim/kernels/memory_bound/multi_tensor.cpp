@@ -66,7 +66,7 @@ int tensors_per_launch(const FunctionTraits& traits, const Software& software) {
 }
 
 /// A thread loads a vector of four elements of each list at a time, where a tensor has a multiple of four.
-constexpr int kThreads = 512, kVector = 4;
+constexpr int kThreadsOfBlock = 512, kVector = 4;
 constexpr std::size_t kMostLaunches = 4'000'000;  ///< of one call
 /// A pass of single elements takes as long as this many of vectors: 1.1 to 1.5 by function on an H200.
 constexpr double kPassWithoutVectors = 1.2;
@@ -87,7 +87,7 @@ struct Pack {
     };
     if (blocks == 0) from = at(begin);
     to = at(begin + count);
-    const auto turns = static_cast<double>(ceil_div(std::min(count, chunk), kThreads * kVector));
+    const auto turns = static_cast<double>(ceil_div(std::min(count, chunk), kThreadsOfBlock * kVector));
     elements += static_cast<double>(count);
     without_vectors += vectors ? 0.0 : static_cast<double>(count);
     passes = std::max(passes, vectors ? turns : kPassWithoutVectors * turns);
@@ -154,7 +154,7 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& /*chip*/, c
   each_pack([&](const Pack& pack) {
     keep_budget_often("choosing kernels");
     KernelLaunch launch = memory_bound_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
-                                              {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
+                                              {pack.blocks, 1, kThreadsOfBlock, traits.registers, norm ? 2048 : 0},
                                               {.elements = pack.elements - pack.without_vectors,
                                                .padded_elements = pack.without_vectors,
                                                .iterations = pack.passes,
@@ -180,7 +180,7 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& /*chip*/, c
       const double passes =
           1.1 + 0.063 * log2_ceil(count) + 0.0035 * static_cast<double>(count) + 0.15 * log2_ceil(most_chunks);
       KernelLaunch cleanup = memory_bound_launch(MemoryBoundKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer,
-                                                 DType::fp32, {count, 1, kThreads, 16, 2048}, {.iterations = passes});
+                                                 DType::fp32, {count, 1, kThreadsOfBlock, 16, 2048}, {.iterations = passes});
       cleanup.reads = {{Access::kTemporary, 4.0 * static_cast<double>(count * most_chunks)}};
       result.launches.push_back(std::move(cleanup));
     }

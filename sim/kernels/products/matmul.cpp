@@ -11,6 +11,7 @@
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/products/few_vectors.h"
 #include "sim/kernels/products/gemm_selection.h"
+#include "sim/kernels/products/grouped_product.h"
 #include "sim/kernels/products/product_ways.h"
 #include "sim/kernels/products/scaled_product.h"
 #include "sim/kernels/products/small_tiles.h"
@@ -134,6 +135,7 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
                        const std::shared_ptr<const GpuMenus>& menus) {
   require_sizes(op);
   if (op.scaling != Scaling::none) return lower_scaled_mm(op, gpu, menus);
+  if (op.grouped) return lower_grouped_mm(op, gpu, software, menus);
   if (op.ran.m > 0) return lower_plain_mm(op, gpu, software, menus);  // the recorded library's own kernel
   return of_library(lower_plain_mm(op, gpu, software, menus), software);
 }

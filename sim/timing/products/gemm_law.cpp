@@ -99,6 +99,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
       cuda_cores_(problem.family == GemmWork::Family::simt),
       fused_bias_(problem.bias),
       always_summed_(problem.always_summed),
+      stores_between_tiles_(problem.grouped),
       batch_(static_cast<double>(problem.batch)),
       m_(static_cast<double>(problem.m)),
       n_(static_cast<double>(problem.n)),
@@ -215,6 +216,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
                        tile.spilled * per_shared_;
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored * per_epilogue_ * store_penalty_ + c_.epilogue_cycles;
+  const double exposed = stores_between_tiles_ ? 1.0 : 1.0 - c_.epilogue_overlap;
   const auto step = [&](double l2) {
     const double other = std::max(std::max(shared, latency), std::max(port, l2));
     constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
@@ -246,7 +248,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   // The next tile's loads are under way while a tile is stored.
   const auto cycles_of = [&](const Drawn& drawn) {
     return drawn.rounds * steps * step(whole_l2 * drawn.elements / drawn.rounds) +
-           epilogue * (1.0 + (drawn.rounds - 1.0) * (1.0 - c_.epilogue_overlap));
+           epilogue * (1.0 + (drawn.rounds - 1.0) * exposed);
   };
   const double rounds = panels.fewest_rounds.rounds, l2 = whole_l2 * panels.fewest_rounds.elements / rounds;
   double cycles = cycles_of(panels.fewest_rounds);
@@ -254,7 +256,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
     if (panels.pair_along_m.rounds > rounds) cycles = std::min(cycles, cycles_of(panels.pair_along_m));
     if (panels.pair_along_n.rounds > rounds) cycles = std::min(cycles, cycles_of(panels.pair_along_n));
   }
-  const double own_cycles = rounds * steps * own_step + epilogue * (1.0 + (rounds - 1.0) * (1.0 - c_.epilogue_overlap));
+  const double own_cycles = rounds * steps * own_step + epilogue * (1.0 + (rounds - 1.0) * exposed);
   return {cycles, bound, shared, latency, std::max(port, l2), busy, rounds, count, steps, asked, own_cycles};
 }
 

@@ -126,7 +126,7 @@ class GemmLaw {
   friend class GemmFloor;
   [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits, double count) const {
     if (!persistent_) return tile.stream_k;
-    return splits == 1 && (tile.stream_k || count > 2.0 * sms_);
+    return splits == 1 && !stores_between_tiles_ && (tile.stream_k || count > 2.0 * sms_);
   }
   [[nodiscard]] double helper_seconds(const GemmTile& tile, int splits, double count) const {
     const bool summed = (splits > 1 || always_summed_) && !tile.stream_k;
@@ -193,7 +193,7 @@ class GemmLaw {
   bool persistent_;
   bool cuda_cores_;
   bool fused_bias_;
-  bool always_summed_;
+  bool always_summed_, stores_between_tiles_;
   double batch_, m_, n_, k_;
   double element_, output_element_;
   double a_stored_, b_stored_;  ///< share of an operand's values that is stored and moved: all unless it is 2:4 sparse

@@ -79,7 +79,11 @@ struct CallOf {
   void operator()(const Matmul& op) {
     const bool scaled = op.scaling != Scaling::none;
     const DType type = scaled ? DType::uint8 : op.type;  // no type of a recording is fp8: bytes
-    named(scaled ? "aten::_scaled_mm" : op.batch > 1 ? "aten::bmm" : op.bias ? "aten::addmm" : "aten::mm");
+    named(scaled                       ? "aten::_scaled_mm"
+          : op.grouped && op.batch > 1 ? "aten::_grouped_mm"
+          : op.batch > 1               ? "aten::bmm"
+          : op.bias                    ? "aten::addmm"
+                                       : "aten::mm");
     if (op.bias && op.batch == 1) add(tensor(op.type, {op.n}));
     const bool a = op.layout == Layout::tn || op.layout == Layout::tt,
                b = op.layout == Layout::nt || op.layout == Layout::tt;

@@ -69,6 +69,7 @@ MappedOps grouped_mm(const AtenCall& call, const MapContext& context) {
   Matmul op;
   op.type = a->type == DType::fp32 && context.tf32 ? DType::tf32 : a->type;
   op.batch = groups;
+  op.grouped = true;
   op.m = !a_grouped && b_grouped ? share(a->last(1)) : a->last(1);
   op.n = a_grouped && !b_grouped ? share(b->last()) : b->last();
   op.k = !a_grouped && !b_grouped ? share(a->last()) : a->last();

@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t each(std::int64_t rows, std::int64_t experts) { return (rows + experts - 1) / experts; }
 
-/// Each expert's product, or all in one kernel where 16-bit types have that.
+/// One call for all experts.
 void record_products(Eager& eager, std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, const Tensor& a,
                      const Tensor& b, const Tensor& result, std::int64_t experts) {
   Matmul op;
@@ -17,12 +17,9 @@ void record_products(Eager& eager, std::int64_t m, std::int64_t n, std::int64_t 
   op.n = n;
   op.k = k;
   op.layout = layout;
-  if (a.type == DType::fp32) {
-    for (std::int64_t i = 0; i < experts; ++i) eager.recorder.op(op, {&a, &b}, {&result});
-  } else {
-    op.batch = experts;
-    eager.recorder.op(op, {&a, &b}, {&result});
-  }
+  op.batch = experts;
+  op.grouped = true;
+  eager.recorder.op(op, {&a, &b}, {&result});
 }
 
 struct GroupedBackward final : Node {

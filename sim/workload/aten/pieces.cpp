@@ -57,6 +57,8 @@ void join_widths(Eager& eager, const Dims& sizes, const Dims& widths, DType type
 void add_rows(Eager& eager, const Tensor& gradient, const Tensor& places, const Dims& sizes, Tensor& into) {
   into = full(eager, sizes, gradient.type);
   const Tensor sorted = eager.empty(places.sizes, DType::int64), order = eager.empty(places.sizes, DType::int64);
+  // Negative indices wrap around; each is scaled to a place and back before the sort (Indexing.cu).
+  for (int pass = 0; pass < 3; ++pass) pointwise(eager, PointwiseFunction::scale, {&places}, sorted);
   eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, bits_below(sizes[0])}, {&places}, {&sorted, &order});
   const Embedding added{.backward = true,
                         .type = gradient.type,

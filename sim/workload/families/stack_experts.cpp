@@ -4,6 +4,8 @@
 // place, ranks tell each other how many rows of each expert they send, and the host waits for these numbers; products
 // are grouped. With a capacity factor each expert has so many places, whoever wants them; products are batched.
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "sim/workload/aten/grouped.h"
 #include "sim/workload/aten/pieces.h"
@@ -18,14 +20,14 @@ namespace aten = eager::aten;
 
 namespace {
 
-/// torch.argsort, which compares all 64 bits of a key.
-Tensor order_of(Eager& eager, const Tensor& keys) {
-  const Tensor sorted = eager.empty(keys.sizes, DType::int64);
-  Tensor order = eager.empty(keys.sizes, DType::int64);
+/// torch.sort, which compares all 64 bits of a key: the keys in order, and where they came from.
+std::pair<Tensor, Tensor> sorted_with_order(Eager& eager, const Tensor& keys) {
+  Tensor sorted = eager.empty({keys.elements()}, DType::int64), order = eager.empty({keys.elements()}, DType::int64);
   eager.recorder.host(HostClass::pointwise, 2);
   eager.recorder.op(Sort{DType::int64, 1, keys.elements(), 0, 0}, {&keys}, {&sorted, &order});
-  return order;
+  return {std::move(sorted), std::move(order)};
 }
+Tensor order_of(Eager& eager, const Tensor& keys) { return sorted_with_order(eager, keys).second; }
 
 /// How many places chose each expert: torch.histc of whole numbers.
 Tensor counts_of(Eager& eager, const Tensor& chosen, std::int64_t experts) {
@@ -203,6 +205,57 @@ Tensor StackNetwork::capped(const ExpertWeights& weights, const Tensor& rows, co
   returned = padded(eager_, ranks.exchange(back));
   where = aten::plain(eager_, PointwiseFunction::index, {choices}, DType::int64, {&slot, &order});
   return looked_up(eager_, returned, where);
+}
+
+// As Transformers' grouped products run: tokens in the order of their experts, what comes from no expert set to zero.
+Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x, const Tensor& before) {
+  const std::int64_t tokens = x.elements() / s_.hidden, places = tokens * s_.experts_per_token;
+  using F = PointwiseFunction;
+  const Tensor rows = view(eager_, x, {tokens, s_.hidden});
+  Tensor chosen, share;
+  route_entered(weights, rows, before, chosen, share);
+  Tensor order, sorted, absent, result;
+  eager_.recorder.host(HostClass::pointwise, 7);
+  std::tie(sorted, order) = sorted_with_order(eager_, chosen);
+  Tensor gathered, factor;
+  {
+    const Tensor token = aten::plain(eager_, F::divide, {places}, DType::int64, {&order});
+    gathered = aten::rows_at(eager_, rows, token, {places, s_.hidden});
+  }
+  factor = aten::rows_at(eager_, aten::reshape(eager_, share, {places, 1}), order, {places, 1});
+  {
+    const Tensor counts = counts_of(eager_, sorted, s_.experts);
+    const Tensor ends = eager_.empty({s_.experts}, DType::int32);
+    eager_.recorder.op(Reduction{ReductionKind::scan_cols, DType::int32, 1, s_.experts}, {&counts}, {&ends});
+  }
+  absent = aten::plain(eager_, F::equal, {places, 1}, DType::boolean, {&sorted});
+  aten::pointwise(eager_, F::other, {&sorted}, sorted);  // places of no expert are clamped to the last one
+  gathered = aten::masked_in_place(eager_, std::move(gathered), absent);
+  const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
+    eager_.recorder.host(HostClass::matmul, s_.experts);
+    if (weight->value.type == DType::fp32) wait_for_a_number();  // where each expert's rows begin
+    Tensor wide = aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
+    if (bias != nullptr)
+      wide = add(eager_, wide, aten::rows_at(eager_, bias->value, sorted, {places, bias->value.sizes[1]}));
+    return masked_fill(eager_, wide, absent);
+  };
+  Tensor inner = product(gathered, weights.up, weights.up_bias);
+  if (s_.feed_forward_kind == FeedForwardKind::plain) {
+    inner = activated(inner, s_.activation);
+  } else {
+    eager_.recorder.host(HostClass::split);
+    const auto parts = aten::split_last<2>(eager_, inner);
+    inner = mul(eager_, activated(parts[0], s_.activation), parts[1]);
+  }
+  result = product(inner, weights.down, weights.down_bias);
+  inner = Tensor{};
+  result = mul(eager_, result, factor);
+  {
+    const Tensor back = inverse_of(eager_, order);
+    result = aten::rows_at(eager_, result, back, {tokens, s_.experts_per_token, s_.hidden});
+  }
+  eager_.recorder.host(HostClass::pointwise);
+  return aten::to(eager_, aten::reshape(eager_, aten::sum_middle(eager_, result), x.sizes), x.type);
 }
 
 }  // namespace ridgeline::families

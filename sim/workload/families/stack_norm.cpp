@@ -1,4 +1,4 @@
-// Norms and activations of a stack, its feed-forward parts and its experts.
+// Norms and activations of a stack, and its feed-forward parts.
 #include "sim/workload/aten/grouped.h"
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
@@ -226,54 +226,6 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tenso
   if (s_.activation_dropout > 0.0) product = dropout(eager_, product, s_.activation_dropout);
   if (s_.norm == NormKind::rms_t5) product = aten::to(eager_, product, weights.down.weight->value.type);
   return down(product);
-}
-
-// As Transformers' grouped products run: tokens in the order of their experts, what comes from no expert set to zero.
-Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x, const Tensor& before) {
-  const std::int64_t tokens = x.elements() / s_.hidden, places = tokens * s_.experts_per_token;
-  using F = PointwiseFunction;
-  const Tensor rows = view(eager_, x, {tokens, s_.hidden});
-  Tensor chosen, share;
-  route_entered(weights, rows, before, chosen, share);
-  Tensor order, absent, result;
-  order = eager_.empty({places}, DType::int64);
-  const Tensor sorted = eager_.empty({places}, DType::int64);
-  eager_.recorder.host(HostClass::pointwise, 12);
-  eager_.recorder.op(Sort{DType::int64, 1, places, 0, 0}, {&chosen}, {&sorted, &order});
-  Tensor gathered, factor;
-  {
-    const Tensor token = aten::plain(eager_, F::divide, {places}, DType::int64, {&order});
-    gathered = aten::rows_at(eager_, rows, token, {places, s_.hidden});
-  }
-  factor = aten::rows_at(eager_, aten::reshape(eager_, share, {places, 1}), order, {places, 1});
-  absent = aten::plain(eager_, F::equal, {places, 1}, DType::boolean, {&sorted});
-  gathered = aten::masked_in_place(eager_, std::move(gathered), absent);
-  const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
-    eager_.recorder.host(HostClass::matmul, s_.experts);
-    wait_for_a_number();  // where each expert's rows begin
-    Tensor wide = aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
-    if (bias != nullptr)
-      wide = add(eager_, wide, aten::rows_at(eager_, bias->value, sorted, {places, bias->value.sizes[1]}));
-    return masked_fill(eager_, wide, absent);
-  };
-  Tensor inner = product(gathered, weights.up, weights.up_bias);
-  if (s_.feed_forward_kind == FeedForwardKind::plain) {
-    inner = activated(inner, s_.activation);
-  } else {
-    eager_.recorder.host(HostClass::split);
-    const auto parts = aten::split_last<2>(eager_, inner);
-    inner = mul(eager_, activated(parts[0], s_.activation), parts[1]);
-  }
-  result = product(inner, weights.down, weights.down_bias);
-  inner = Tensor{};
-  result = mul(eager_, result, factor);
-  {
-    const Tensor counted = aten::arange(eager_, places, DType::int64);
-    const Tensor back = aten::plain(eager_, F::index, {places}, DType::int64, {&counted, &order});
-    result = aten::rows_at(eager_, result, back, {tokens, s_.experts_per_token, s_.hidden});
-  }
-  eager_.recorder.host(HostClass::pointwise);
-  return aten::to(eager_, aten::reshape(eager_, aten::sum_middle(eager_, result), x.sizes), x.type);
 }
 
 }  // namespace ridgeline::families
