@@ -169,6 +169,14 @@ class Server:
             self.process.terminate()
             self.process.wait(20)
 
+    def forget_peak(self):
+        """What a question before held is not held against this one."""
+        try:
+            with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="utf-8") as file:
+                file.write("5")
+        except OSError:
+            pass
+
     def usage(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
             fields = file.read().rsplit(")", 1)[1].split()
@@ -180,6 +188,7 @@ class Server:
         if self.process is None or self.process.poll() is not None or self.asked >= 1000:
             self.begin()
         self.asked += 1
+        self.forget_peak()
         before = self.usage()[0]
         answer = b""
         try:

@@ -53,12 +53,13 @@ std::vector<Advice> find_advice(const StepRun& run) {
     if (!known) changes.push_back(std::move(change));
   }
   std::vector<Advice> out;
-  // Each trial holds a step of its own: as many at once as there are cores.
+  // Each trial holds a step of its own: as many at once as there are cores, and as the memory has slots for.
   const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   for (std::size_t begin = 0; begin < changes.size(); begin += at_once) {
     std::vector<std::future<std::optional<Advice>>> trials;
     for (std::size_t i = begin; i < std::min(begin + at_once, changes.size()); ++i)
-      trials.push_back(std::async(std::launch::async, with_same_budget([&, i] { return tried(changes[i], run); })));
+      trials.push_back(std::async(
+          std::launch::async, with_same_budget([&, i] { return evaluated([&] { return tried(changes[i], run); }); })));
     for (auto& trial : trials)
       if (auto advice = trial.get()) out.push_back(std::move(*advice));
   }

@@ -81,7 +81,8 @@ std::vector<std::string> assumptions_of(const StepRun& run) {
   const std::vector<Alternative> tried = alternatives(run.scenario());
   std::vector<std::future<std::optional<std::string>>> trials;
   for (const Alternative& alternative : tried)
-    trials.push_back(std::async(std::launch::async, [&] { return line_of(alternative, run); }));
+    trials.push_back(std::async(
+        std::launch::async, with_same_budget([&] { return evaluated([&] { return line_of(alternative, run); }); })));
   std::vector<std::string> lines;
   for (auto& trial : trials)
     if (auto line = trial.get()) lines.push_back(std::move(*line));

@@ -140,8 +140,7 @@ int main(int argc, char** argv) {
   try {
     add_commands(program, outcome);
     if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);
-    const bool simulates = std::find(argv, argv + argc, std::string_view("simulate")) != argv + argc;
-    const Budget budget({.memory = (simulates ? kMoreToSimulate : 1) * memory_budget()});
+    const Budget budget({.memory = memory_budget()});
     const UnderBudget under(&budget);
     const int exit_code = answer(program, outcome, argc, argv);
     finish_output();

@@ -119,7 +119,7 @@ void run(const SweepOptions& options) {
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
   Ranks& ranks = *joined;
   const std::atomic<bool>& stop_requested = stop_on_signals();
-  const Budget budget({.memory = kMoreToSimulate * memory_budget()}, {}, &stop_requested);
+  const Budget budget({.memory = memory_budget()}, {}, &stop_requested);
   const UnderBudget under(&budget);
   std::optional<Sweep> sweep;
   std::optional<PointsFile> file;

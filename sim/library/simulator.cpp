@@ -40,7 +40,7 @@ thread_local std::stop_token stop_of_thread;
 template <class Work>
 auto translated(const Work& work) {
   try {
-    const Budget budget({.memory = kMoreToSimulate * memory_budget()}, stop_of_thread);
+    const Budget budget({.memory = memory_budget()}, stop_of_thread);
     const UnderBudget under(&budget);
     return work();
   } catch (const config::ConfigError& error) {

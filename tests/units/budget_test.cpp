@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -116,6 +117,172 @@ TEST(Budget, AProcessThatIsFullBlamesWhoGrew) {
   EXPECT_THAT(spent(grew, "a list of sheep"), StartsWith("a list of sheep takes more than the last "));
   EXPECT_EQ(spent(late), "");
   EXPECT_EQ(grown.back(), 1);
+}
+
+TEST(Budget, ProcessorTimeIsThatOfAllThreads) {
+  const Budget budget({.time = std::chrono::seconds(100)});
+  const auto burn = [&] {
+    const UnderBudget under(&budget);
+    const std::clock_t begin = std::clock();  // of the process: each thread burns a part of it
+    while (std::clock() - begin < CLOCKS_PER_SEC / 5) keep_budget_often("counting sheep");
+  };
+  const std::clock_t begin = std::clock();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(burn);
+  for (std::thread& thread : threads) thread.join();
+  const double all = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  EXPECT_GT(all, 0.2);
+  EXPECT_NEAR(1e-9 * static_cast<double>(budget.processor_time().count()), all, 0.02 + 0.05 * all);
+}
+
+TEST(Budget, ProcessorTimeThatIsSpentSaysWhatTookIt) {
+  const Budget budget({.time = std::chrono::seconds(1)});
+  std::atomic<int> told{0};
+  const auto burn = with_same_budget([&] {
+    const UnderBudget under(&budget);
+    try {
+      for (;;) keep_budget_often("counting sheep");
+    } catch (const OverBudget& error) {
+      const std::string what = error.what();
+      told += what == "counting sheep takes more than 1 s of processors, the time of one question" ||
+              what == "counting sheep takes longer than 1 s, the time of one question";  // as few cores are idle
+    }
+  });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(burn);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(told, 4);
+}
+
+// What a thread did before it came under a budget, or between two, is not the question's.
+TEST(Budget, ProcessorTimeOfOthersIsNotCounted) {
+  const auto burn = [](std::chrono::milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) keep_budget("counting sheep");
+  };
+  const Budget budget({.time = std::chrono::seconds(1)});
+  burn(std::chrono::milliseconds(400));
+  const UnderBudget under(&budget);
+  burn(std::chrono::milliseconds(200));
+  {
+    const Budget other({.time = std::chrono::seconds(1)});
+    const UnderBudget inner(&other);
+    burn(std::chrono::milliseconds(200));
+  }
+  EXPECT_NO_THROW(burn(std::chrono::milliseconds(100)));
+}
+
+/// Blocks of a program that counts them (sim/app/counted_memory.cpp).
+class Blocks {
+ public:
+  explicit Blocks(std::int64_t bytes) : bytes_(bytes) { bytes_of_blocks += bytes_; }
+  ~Blocks() { bytes_of_blocks -= bytes_; }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+
+ private:
+  std::int64_t bytes_;
+};
+
+TEST(Budget, BlocksCountBeforeTheyAreTouched) {
+  const Budget budget({.memory = 100'000'000});
+  EXPECT_EQ(spent(budget), "");
+  const Blocks blocks(150'000'000);
+  EXPECT_GE(budget.grown(), 150'000'000);
+  EXPECT_THAT(spent(budget, "a list of sheep"), StartsWith("a list of sheep takes more than 95.4 MiB of memory"));
+}
+
+/// Evaluations of so many bytes each, on sixteen threads under one budget.
+class Evaluations {
+ public:
+  Evaluations(std::int64_t memory, std::int64_t of_one, int of_each_thread) : budget_({.memory = memory}) {
+    const UnderBudget under(&budget_);
+    const auto work = with_same_budget([&] {
+      for (int i = 0; i < of_each_thread; ++i) try {
+          evaluated([&] { evaluate(of_one); });
+          ++done;
+        } catch (const OverBudget&) {
+          ++refused;
+        }
+    });
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 16; ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::atomic<int> most{0}, done{0}, refused{0}, begun{0};
+
+ private:
+  void evaluate(std::int64_t bytes) {
+    struct Count {
+      std::atomic<int>& of;
+      explicit Count(std::atomic<int>& running) : of(running) { ++of; }
+      ~Count() { --of; }
+    } const count(running_);
+    ++begun;
+    if (const int now = running_; now > most) most = now;
+    for (int part = 1; part <= 5; ++part) {
+      const Blocks blocks(bytes / 5 * part);
+      keep_budget("an evaluation");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  Budget budget_;
+  std::atomic<int> running_{0};
+};
+
+// A quarter of the budget each: none is refused, and several run at once.
+TEST(EvaluationSlots, AreAsManyAsTheMemoryHolds) {
+  const Evaluations some(400'000'000, 100'000'000, 3);
+  EXPECT_EQ(some.refused, 0);
+  EXPECT_EQ(some.done, 48);
+  EXPECT_LE(some.most, 4);
+  EXPECT_GE(some.most, 2);
+}
+
+// Nobody knows how large the first ones are: those that find no room beside others run again alone.
+TEST(EvaluationSlots, OneThatFindsNoRoomBesideOthersRunsAgainAlone) {
+  const Evaluations large(100'000'000, 90'000'000, 2);
+  EXPECT_EQ(large.refused, 0);
+  EXPECT_EQ(large.done, 32);
+  const Evaluations too_large(100'000'000, 150'000'000, 1);
+  EXPECT_EQ(too_large.refused, 16);
+  EXPECT_LE(too_large.begun, 32);
+}
+
+TEST(EvaluationSlots, HoldOneThatIsLargerThanExpectedAndThoseInside) {
+  const Budget budget({.memory = 100'000'000});
+  const UnderBudget under(&budget);
+  const EvaluationSlot slot;
+  const Blocks blocks(90'000'000);
+  const EvaluationSlot inside;  // does not wait for the one around it
+  EXPECT_NO_THROW(keep_budget("an evaluation"));
+}
+
+TEST(EvaluationSlots, StopToWaitWithTheQuestion) {
+  std::atomic<bool> flag{false};
+  const Budget budget({.memory = 100'000'000}, {}, &flag);
+  const UnderBudget under(&budget);
+  const EvaluationSlot slot;
+  const Blocks blocks(90'000'000);
+  keep_budget("an evaluation");
+  std::atomic<int> stopped{0}, begun{0};
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 8; ++i)
+    waiting.emplace_back(with_same_budget([&] {
+      try {
+        const EvaluationSlot another;
+        ++begun;
+        while (!is_stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      } catch (const Cancelled&) {
+        ++stopped;
+      }
+    }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  flag = true;
+  for (std::thread& thread : waiting) thread.join();
+  EXPECT_EQ(begun + stopped, 8);
+  EXPECT_GE(stopped, 5);
 }
 
 TEST(Budget, AnotherMemoryIsAllowedByTheEnvironment) {

@@ -33,7 +33,9 @@ class AnswerOfPlan {
       PlanRow& row = answer.rows[i];
       row.entry = search_.best[i];
       const PlanCandidate& c = question_.candidates[row.entry];
-      row.side = compared_side(session_, scenario_of_entry(row.entry), split_words(c) + "; " + step_words(c), engine());
+      row.side = evaluated([&] {
+        return compared_side(session_, scenario_of_entry(row.entry), split_words(c) + "; " + step_words(c), engine());
+      });
     });
     tbb::parallel_for(std::size_t{0}, answer.rows.size(), fill);
     for (std::size_t i = 1; i < answer.rows.size(); ++i)
@@ -95,8 +97,10 @@ class AnswerOfPlan {
         Scenario other = rows[i].side.scenario();
         worlds[w].make(other);
         const Host host = other.host;
-        times[w][i] = worlds[w].host_alone ? rows[i].side.run->step_beside(host)
-                                           : StepRun(session_, std::move(other), engine()).step_beside(host);
+        times[w][i] = evaluated([&] {
+          return worlds[w].host_alone ? rows[i].side.run->step_beside(host)
+                                      : StepRun(session_, other, engine()).step_beside(host);
+        });
       }
     });
     tbb::parallel_for(std::size_t{0}, rows.size(), time_row);
@@ -124,9 +128,12 @@ class AnswerOfPlan {
     std::vector<std::optional<PlanWithMemory>> tried(order.size());
     const auto try_one = with_same_budget([&](std::size_t k) {
       try {
-        const StepRun run(session_, scenario_of_entry(order[k].second), engine());
-        const Seconds time = run.step_beside(run.scenario().host);
-        if (time < best) tried[k] = {order[k].second, time, run.memory().needed_high};
+        tried[k] = evaluated([&]() -> std::optional<PlanWithMemory> {
+          const StepRun run(session_, scenario_of_entry(order[k].second), engine());
+          const Seconds time = run.step_beside(run.scenario().host);
+          if (time >= best) return std::nullopt;
+          return PlanWithMemory{order[k].second, time, run.memory().needed_high};
+        });
       } catch (const UserError&) {
         tried[k].reset();
       }

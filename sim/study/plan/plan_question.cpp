@@ -37,7 +37,7 @@ class MicroSteps {
     std::vector<MicroStep> result(scenarios_.size());
     tbb::parallel_for(std::size_t{0}, scenarios_.size(), with_same_budget([&](std::size_t i) {
                         keep_budget("timing the micro-batches of a plan");
-                        result[i] = time_micro_step(session, scenarios_[i], engine);
+                        result[i] = evaluated([&] { return time_micro_step(session, scenarios_[i], engine); });
                       }));
     return result;
   }

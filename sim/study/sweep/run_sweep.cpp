@@ -208,11 +208,13 @@ class Runner {
 
   void predict_one(std::size_t i) {
     try {
-      const StepRun run(session_, std::move(scenarios_[i].scenario), sweep_.engine);
-      const Scenario& s = run.scenario();
-      if (s.recorded && run.memory().source == MemorySource::unknown && asks_for_memory(sweep_))
-        throw UserError(fmt::format("{} says nothing of memory, which the sweep asks for", s.recorded->file->path()));
-      results_[i] = sweep_.brief ? brief_point_of(indices_[i], run) : point_of(indices_[i], run);
+      results_[i] = evaluated([&] {
+        const StepRun run(session_, scenarios_[i].scenario, sweep_.engine);
+        const Scenario& s = run.scenario();
+        if (s.recorded && run.memory().source == MemorySource::unknown && asks_for_memory(sweep_))
+          throw UserError(fmt::format("{} says nothing of memory, which the sweep asks for", s.recorded->file->path()));
+        return sweep_.brief ? brief_point_of(indices_[i], run) : point_of(indices_[i], run);
+      });
     } catch (const UserError& error) {
       fail(i, error.what());
     } catch (const Cancelled&) {  // left out, as those that were not begun
