@@ -111,28 +111,27 @@ void L2Cache::note_size(std::uint32_t storage, double bytes) {
   tensor.count = 0;
 }
 
-/// Gives the granules of tensors up of which none is there; the others keep their neighbours and places.
+/// Gives the granules of tensors up of which none is there; the others move together and keep their neighbours. A list
+/// of its own would need new pages each time.
 void L2Cache::forget_absent_tensors() {
   if (granules_.size() < forgotten_at_) return;
-  std::vector<std::uint32_t> moved(granules_.size(), kNone);
-  std::vector<Granule> kept(granules_.begin(), granules_.begin() + anonymous_.count);
-  for (std::uint32_t i = 0; i < anonymous_.count; ++i) moved[i] = i;
-  for (Tensor& tensor : tensors_) {
-    const auto begin = granules_.begin() + tensor.first, end = begin + tensor.count;
-    const bool is_there = std::any_of(begin, end, [](const Granule& granule) { return granule.place != kNone; });
-    const auto first = static_cast<std::uint32_t>(kept.size());
-    if (is_there) {
-      for (std::uint32_t i = 0; i < tensor.count; ++i) moved[tensor.first + i] = first + i;
-      kept.insert(kept.end(), begin, end);
-    } else {
-      tensor.count = 0;
-    }
-    tensor.first = first;
+  std::vector<Tensor*> lying;
+  for (Tensor& tensor : tensors_)
+    if (tensor.count > 0) lying.push_back(&tensor);
+  std::ranges::sort(lying, {}, &Tensor::first);
+  moved_.assign(granules_.size(), kNone);
+  for (std::uint32_t i = 0; i < anonymous_.count; ++i) moved_[i] = i;
+  std::uint32_t kept = anonymous_.count;
+  for (Tensor* tensor : lying) {
+    const auto begin = granules_.begin() + tensor->first, end = begin + tensor->count;
+    if (std::none_of(begin, end, [](const Granule& granule) { return granule.place != kNone; })) tensor->count = 0;
+    for (std::uint32_t i = 0; i < tensor->count; ++i) moved_[tensor->first + i] = kept + i;
+    std::copy_n(begin, tensor->count, granules_.begin() + kept);
+    tensor->first = kept;
+    kept += tensor->count;
   }
-  const auto move = [&](std::uint32_t& index) {
-    if (index != kNone) index = moved[index];
-  };
-  granules_ = std::move(kept);
+  const auto move = [&](std::uint32_t& index) { index = index != kNone ? moved_[index] : kNone; };
+  granules_.resize(kept);
   for (Granule& granule : granules_) {
     if (granule.place == kNone) continue;
     move(granule.newer);
