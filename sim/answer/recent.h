@@ -8,6 +8,8 @@
 #include <mutex>
 #include <utility>
 
+#include "sim/answer/lazy.h"
+
 namespace ridgeline {
 
 /// At most `most` values, and, where they have a weight, as many as weigh `most_weight` together (one always stays).
@@ -23,14 +25,13 @@ class Recent {
   template <class Probe, class Make, class Weigh>
   std::shared_ptr<Value> get(const Probe& probe, const Make& make, const Weigh& weigh) {
     const std::shared_ptr<Entry> entry = entry_of(probe);
-    std::call_once(entry->made, [&] {
+    return entry->value.get([&] {
       std::shared_ptr<Value> value = make();
       const std::lock_guard lock(mutex_);
       entry->weight = weigh(*value);
-      entry->value = std::move(value);
       drop_oldest();
+      return value;
     });
-    return entry->value;
   }
   template <class Probe, class Make>
   std::shared_ptr<Value> get(const Probe& probe, const Make& make) {
@@ -41,8 +42,7 @@ class Recent {
   struct Entry {
     explicit Entry(Key k) : key(std::move(k)) {}
     Key key;
-    std::once_flag made;
-    std::shared_ptr<Value> value;
+    Lazy<std::shared_ptr<Value>> value;
     std::uint64_t weight = 0;
   };
 
