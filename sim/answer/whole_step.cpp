@@ -10,7 +10,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::int64_t kMostKernels = 1'500'000;  // about 3 GB of text, as much memory
+constexpr std::int64_t kMostKernels = 1'500'000;  // about 3 GB of text, 1.1 GB of memory
 
 std::vector<MemorySample> samples_of(const UnrolledStep& step, const StepProgram& held,
                                      std::span<const MemorySample> samples) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/prediction_text.h"
@@ -124,11 +127,22 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
     run.expect_memory_run();
   Prediction prediction;  // outlives who reads it below
   // Files are made beside the report, and all is made before anything is written.
+  std::unique_ptr<FileWriter> timeline;
+  if (!options.timeline.empty()) {
+    refuse_input(options.timeline);
+    timeline = std::make_unique<FileWriter>(options.timeline);
+  }
   std::vector<std::pair<std::string, std::future<std::string>>> files;
   const auto make = [&files](const std::string& path, auto text) {
     if (!path.empty()) files.emplace_back(path, std::async(std::launch::async, with_same_budget(std::move(text))));
   };
-  make(options.timeline, [&] { return answer_timeline(run, options.timeline_compact ? Unrolled::no : Unrolled::yes); });
+  // The timeline is the largest by far: it goes to its unfinished file as it is made.
+  make(options.timeline, [&] {
+    TextBuffer out([&](std::string_view piece) { timeline->add(piece); });
+    write_timeline(run, options.timeline_compact ? Unrolled::no : Unrolled::yes, out);
+    out.flush();
+    return std::string();
+  });
   make(options.op_trace, [&] { return answer_op_trace(run); });
   make(options.memory_snapshot, [&] { return answer_memory_snapshot(run); });
   prediction = full_prediction(
@@ -147,8 +161,15 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   std::vector<std::string> texts;
   for (auto& [path, text] : files) texts.push_back(text.get());
   for (std::size_t i = 0; i < files.size(); ++i) {
-    write_answer(files[i].first, texts[i]);
-    print_message("wrote {} ({})\n", files[i].first, to_string(Bytes{static_cast<double>(texts[i].size())}));
+    const std::string& path = files[i].first;
+    auto bytes = static_cast<double>(texts[i].size());
+    if (timeline && path == options.timeline) {
+      refuse_input(path);
+      bytes = static_cast<double>(std::exchange(timeline, nullptr)->finish());
+    } else {
+      write_answer(path, texts[i]);
+    }
+    print_message("wrote {} ({})\n", path, to_string(Bytes{bytes}));
   }
   if (options.format == "json") print_text(shown);
   else print_report(shown);

@@ -88,9 +88,13 @@ void check_output_files(const CLI::App& program) {
   }
 }
 
-void write_answer(const std::string& path, const std::string& text) {
+void refuse_input(const std::string& path) {
   if (was_read(path))
     throw UserError(fmt::format("{}: was read for this answer and is not written over; name another file", path));
+}
+
+void write_answer(const std::string& path, const std::string& text) {
+  refuse_input(path);
   write_file(path, text);
 }
 

@@ -14,8 +14,10 @@ CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::
 /// To be called once the command line is parsed and before the command runs.
 void check_output_files(const CLI::App& program);
 
-/// write_file (sim/output/write_file.h) of an answer. Throws UserError where this process has read the file: a scenario
-/// may name inputs that the command line does not.
+/// Throws UserError where this process has read the file: a scenario may name inputs that the command line does not.
+void refuse_input(const std::string& path);
+
+/// write_file (sim/output/write_file.h) of an answer. Throws as refuse_input() does.
 void write_answer(const std::string& path, const std::string& text);
 
 }  // namespace ridgeline::app

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <boost/iostreams/device/back_inserter.hpp>
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
@@ -14,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -44,6 +48,10 @@ namespace fs = std::filesystem;
   }
 }
 
+}  // namespace
+
+namespace file_writer {
+
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -60,6 +68,12 @@ class Descriptor {
  private:
   int number_;
 };
+
+}  // namespace file_writer
+
+namespace {
+
+using file_writer::Descriptor;
 
 /// The descriptor of this process that a name such as /dev/stdout or /proc/self/fd/3 stands for.
 std::optional<int> own_descriptor(const fs::path& path) {
@@ -81,20 +95,6 @@ std::optional<int> own_descriptor(const fs::path& path) {
   return std::nullopt;
 }
 
-void write_through_descriptor(const std::string& path, int number, const std::string& text) {
-  std::fflush(nullptr);  // what was printed before comes before
-  if (const int error = write_all(number, text); error != 0) fail(path, error);
-}
-
-/// Opens what is there and writes into it.
-void write_through(const std::string& path, const std::string& text) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
-  if (file.number() < 0) fail(path, errno);
-  int error = write_all(file.number(), text);
-  if (error == 0) error = file.close();
-  if (error != 0) fail(path, error);
-}
-
 constexpr std::string_view kUnfinished = ".ridgeline-";  // a file that is being written is locked (flock)
 
 /// Removes from the folder of `target` unfinished files that nobody writes any more: their process was killed.
@@ -113,6 +113,19 @@ void remove_unfinished(const fs::path& target) {
   }
 }
 
+/// Names of the unfinished files of this process, for a signal handler: a file that finds no place here is removed on
+/// the next run.
+std::array<std::atomic<const char*>, 16> own_unfinished{};
+
+void remember_unfinished(const std::string& name) {
+  for (std::atomic<const char*>& place : own_unfinished)
+    if (const char* none = nullptr; place.compare_exchange_strong(none, name.c_str())) return;
+}
+void forget_unfinished(const std::string& name) {
+  for (std::atomic<const char*>& place : own_unfinished)
+    if (const char* its = name.c_str(); place.compare_exchange_strong(its, nullptr)) return;
+}
+
 /// A new, empty, locked file in the folder of `target`; its descriptor, or -1 with errno set.
 int open_beside(const fs::path& target, std::string& name) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -128,60 +141,176 @@ int open_beside(const fs::path& target, std::string& name) {
   return -1;  // all names are taken, as errno says
 }
 
-/// `before`: what the target is now, where it is anything.
-void write_beside(const std::string& path, const fs::path& target, const std::string& text, const struct stat* before) {
-  remove_unfinished(target);
-  std::string name;
-  Descriptor file(open_beside(target, name));
-  if (file.number() < 0) {
-    const bool folder_refuses = errno == EACCES || errno == EPERM || errno == EROFS;
-    if (before != nullptr && folder_refuses) return write_through(target.string(), text);
-    fail(path, errno);
+}  // namespace
+
+namespace file_writer {
+
+/// What is written into `file` until finish(): the text itself, or compressed.
+class Pieces {
+ public:
+  explicit Pieces(bool compressed) {
+    namespace io = boost::iostreams;
+    if (!compressed) return;
+    gzip_ = std::make_unique<io::filtering_ostream>();
+    gzip_->push(io::gzip_compressor(io::gzip_params(6)));
+    gzip_->push(io::back_inserter(packed_));
   }
-  int error = write_all(file.number(), text);
-  if (error == 0 && before != nullptr) {
-    // Another owner's file stays theirs where that is allowed; the mode last, as a change of owner may drop bits.
-    if ((before->st_uid != ::geteuid() || before->st_gid != ::getegid()) &&
-        ::fchown(file.number(), before->st_uid, before->st_gid) != 0)
-      error = errno == EPERM ? 0 : errno;
-    if (error == 0 && ::fchmod(file.number(), before->st_mode & 07777) != 0) error = errno;
+  /// An errno, or 0.
+  int add(int file, std::string_view text) {
+    if (!gzip_) return write_all(file, text);
+    gzip_->write(text.data(), static_cast<std::streamsize>(text.size()));
+    return write_packed(file);
   }
-  const Descriptor lock(::dup(file.number()));  // holds the lock until the file has its name
-  if (const int closed = file.close(); error == 0) error = closed;
-  if (error == 0 && ::rename(name.c_str(), target.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  ::unlink(name.c_str());
-  fail(path, error);
+  int end(int file) {
+    if (!gzip_) return 0;
+    gzip_->reset();
+    return write_packed(file);
+  }
+
+ private:
+  int write_packed(int file) {
+    const int error = write_all(file, packed_);
+    packed_.clear();
+    return error;
+  }
+
+  std::unique_ptr<boost::iostreams::filtering_ostream> gzip_;
+  std::string packed_;
+};
+
+}  // namespace file_writer
+
+namespace {
+
+/// An unnamed file; in memory where no folder takes it.
+int open_unnamed() {
+  if (std::FILE* const file = std::tmpfile()) {
+    const int number = ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 3);
+    std::fclose(file);
+    return number;
+  }
+#ifdef MFD_CLOEXEC
+  return ::memfd_create("ridgeline", MFD_CLOEXEC);
+#else
+  return -1;
+#endif
 }
 
-std::string compressed(const std::string& text) {
-  namespace io = boost::iostreams;
-  std::string result;
-  io::filtering_ostream out;
-  out.push(io::gzip_compressor(io::gzip_params(6)));
-  out.push(io::back_inserter(result));
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.reset();
-  return result;
-}
-
-void write_bytes(const std::string& path, const std::string& bytes) {
-  if (const auto number = own_descriptor(path)) return write_through_descriptor(path, *number, bytes);
-  struct stat now {};
-  if (::stat(path.c_str(), &now) != 0) {
-    if (errno != ENOENT) fail(path, errno);
-    return write_beside(path, written_file(path), bytes, nullptr);  // a link to nothing: the file appears there
+/// All of the file `from`, into `to`; an errno, or 0.
+int copy_all(int from, int to) {
+  std::string piece(std::size_t{1} << 20, '\0');
+  if (::lseek(from, 0, SEEK_SET) < 0) return errno;
+  for (;;) {
+    const ssize_t got = ::read(from, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) return 0;
+    if (const int error = write_all(to, {piece.data(), static_cast<std::size_t>(got)}); error != 0) return error;
   }
-  if (S_ISDIR(now.st_mode)) fail(path, EISDIR);
-  if (!S_ISREG(now.st_mode) || now.st_nlink > 1) return write_through(path, bytes);
-  if (::access(path.c_str(), W_OK) != 0) fail(path, errno);  // renaming over it would need no permission
-  std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  if (error) fail(path, error.value());
-  write_beside(path, target, bytes, &now);
 }
 
 }  // namespace
+
+struct FileWriter::State {
+  explicit State(const std::string& name) : path(name), pieces(name.ends_with(".gz")) {}
+
+  std::string path;
+  file_writer::Pieces pieces;
+  std::unique_ptr<Descriptor> file;  ///< that is written until finish()
+  std::string beside;                ///< its name, where it becomes the target; else it is copied
+  std::optional<int> own;            ///< descriptor of this process that is the target
+  fs::path target;
+  std::optional<struct stat> before;  ///< what the target was
+  std::uint64_t bytes = 0;
+
+  void open_beside_target(const fs::path& where) {
+    target = where;
+    remove_unfinished(target);
+    file = std::make_unique<Descriptor>(open_beside(target, beside));
+    if (file->number() >= 0) return remember_unfinished(beside);
+    beside.clear();
+    const bool folder_refuses = errno == EACCES || errno == EPERM || errno == EROFS;
+    if (!before || !folder_refuses) fail(path, errno);
+    open_for_copy();
+  }
+  void open_for_copy() {
+    file = std::make_unique<Descriptor>(open_unnamed());
+    if (file->number() < 0) fail(path, errno);
+  }
+  void open() {
+    own = own_descriptor(path);
+    if (own) return open_for_copy();
+    struct stat now {};
+    if (::stat(path.c_str(), &now) != 0) {
+      if (errno != ENOENT) fail(path, errno);
+      return open_beside_target(written_file(path));  // a link to nothing: the file appears there
+    }
+    if (S_ISDIR(now.st_mode)) fail(path, EISDIR);
+    target = path;
+    if (!S_ISREG(now.st_mode)) return open_for_copy();
+    if (::access(path.c_str(), W_OK) != 0) fail(path, errno);  // renaming over it would need no permission
+    if (now.st_nlink > 1) return open_for_copy();
+    std::error_code error;
+    const fs::path whole = fs::canonical(path, error);
+    if (error) fail(path, error.value());
+    before = now;
+    open_beside_target(whole);
+  }
+
+  /// Into what is there: an errno, or 0.
+  [[nodiscard]] int copy() const {
+    if (own) {
+      std::fflush(nullptr);  // what was printed before comes before
+      return copy_all(file->number(), *own);
+    }
+    Descriptor to(::open(target.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
+    if (to.number() < 0) return errno;
+    const int error = copy_all(file->number(), to.number());
+    return error != 0 ? error : to.close();
+  }
+  /// The unfinished file gets the name of the target: an errno, or 0.
+  int rename() {
+    // Another owner's file stays theirs where that is allowed; the mode last, as a change of owner may drop bits.
+    if (before && (before->st_uid != ::geteuid() || before->st_gid != ::getegid()) &&
+        ::fchown(file->number(), before->st_uid, before->st_gid) != 0 && errno != EPERM)
+      return errno;
+    if (before && ::fchmod(file->number(), before->st_mode & 07777) != 0) return errno;
+    const Descriptor lock(::dup(file->number()));  // holds the lock until the file has its name
+    if (const int closed = file->close(); closed != 0) return closed;
+    return ::rename(beside.c_str(), target.c_str()) != 0 ? errno : 0;
+  }
+};
+
+FileWriter::FileWriter(const std::string& path) {
+  if (path.empty()) throw UserError("a file to write needs a name");
+  state_ = std::make_unique<State>(path);
+  state_->open();
+}
+
+FileWriter::~FileWriter() {
+  if (state_->beside.empty()) return;
+  ::unlink(state_->beside.c_str());
+  forget_unfinished(state_->beside);
+}
+
+void FileWriter::add(std::string_view text) {
+  state_->bytes += text.size();
+  if (const int error = state_->pieces.add(state_->file->number(), text); error != 0) fail(state_->path, error);
+}
+
+std::uint64_t FileWriter::finish() {
+  int error = state_->pieces.end(state_->file->number());
+  if (error == 0) error = state_->beside.empty() ? state_->copy() : state_->rename();
+  if (error != 0) fail(state_->path, error);
+  if (!state_->beside.empty()) forget_unfinished(state_->beside);
+  state_->beside.clear();
+  return state_->bytes;
+}
+
+void remove_own_unfinished() noexcept {
+  for (const std::atomic<const char*>& place : own_unfinished)
+    if (const char* name = place.load()) ::unlink(name);
+}
 
 fs::path written_file(const fs::path& path_or_link) {
   fs::path path = path_or_link;
@@ -194,9 +323,9 @@ fs::path written_file(const fs::path& path_or_link) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  if (path.empty()) throw UserError("a file to write needs a name");
-  if (path.ends_with(".gz")) write_bytes(path, compressed(text));
-  else write_bytes(path, text);
+  FileWriter file(path);
+  file.add(text);
+  file.finish();
 }
 
 }  // namespace ridgeline

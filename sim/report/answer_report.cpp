@@ -94,7 +94,7 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
   return json;
 }
 
-std::string answer_timeline(const StepRun& run, Unrolled unrolled) {
+void write_timeline(const StepRun& run, Unrolled unrolled, TextBuffer& out) {
   const Scenario& scenario = run.scenario();
   std::optional<WholeStep> whole;
   if (unrolled == Unrolled::yes) whole = whole_step(run);
@@ -110,21 +110,28 @@ std::string answer_timeline(const StepRun& run, Unrolled unrolled) {
   std::span<const MemorySample> memory;
   if (whole) memory = whole->memory;
   else if (knows_allocations(scenario)) memory = run.memory_run().samples;
-  return chrome_trace({.title = scenario.title,
-                       .program = whole ? whole->step.program : run.program(),
-                       .times = whole ? whole->times : run.times(),
-                       .timeline = whole ? whole->timeline : run.timeline(),
-                       .gpu = scenario.gpu,
-                       .host = scenario.host,
-                       .cuda_graphs = scenario.cuda_graphs,
-                       .memory = memory,
-                       .optimizer = scenario.recorded ? "Optimizer" : class_of(scenario.training.optimizer.kind),
-                       .pipeline = pipeline                    ? &*pipeline
-                                   : run.pipeline() != nullptr ? &run.pipeline()->timeline()
-                                                               : nullptr,
-                       .classes = classes,
-                       .cuda = scenario.software.cuda,
-                       .block = scenario.recorded ? "" : block_of(scenario.model.family)});
+  write_chrome_trace({.title = scenario.title,
+                      .program = whole ? whole->step.program : run.program(),
+                      .times = whole ? whole->times : run.times(),
+                      .timeline = whole ? whole->timeline : run.timeline(),
+                      .gpu = scenario.gpu,
+                      .host = scenario.host,
+                      .cuda_graphs = scenario.cuda_graphs,
+                      .memory = memory,
+                      .optimizer = scenario.recorded ? "Optimizer" : class_of(scenario.training.optimizer.kind),
+                      .pipeline = pipeline                    ? &*pipeline
+                                  : run.pipeline() != nullptr ? &run.pipeline()->timeline()
+                                                              : nullptr,
+                      .classes = classes,
+                      .cuda = scenario.software.cuda,
+                      .block = scenario.recorded ? "" : block_of(scenario.model.family)},
+                     out);
+}
+
+std::string answer_timeline(const StepRun& run, Unrolled unrolled) {
+  TextBuffer text;
+  write_timeline(run, unrolled, text);
+  return std::move(text).take();
 }
 
 std::string answer_op_trace(const StepRun& run) {

@@ -6,6 +6,7 @@
 
 #include "sim/answer/step_run.h"
 #include "sim/report/text/notes.h"
+#include "sim/units/text_buffer.h"
 
 namespace ridgeline {
 
@@ -24,6 +25,7 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
 /// The step as a Chrome trace.
 enum class Unrolled : bool { no, yes };
 /// `unrolled`: equal micro-batches that are simulated once are written as often as they run.
+void write_timeline(const StepRun& run, Unrolled unrolled, TextBuffer& out);
 std::string answer_timeline(const StepRun& run, Unrolled unrolled = Unrolled::yes);
 /// The run's operations and allocations, a line each.
 std::string answer_op_trace(const StepRun& run);

@@ -42,6 +42,8 @@ with tempfile.TemporaryDirectory() as FOLDER:
             (f"predict --model {changed('gpt2', vocabulary=2147483648)} {tokens}", 1_300_000_000, (0, 2)),
             (f"predict --model {changed('mixtral-8x7b', feed_forward=1000000)} {tokens}", 1_300_000_000, (0, 2)),
             (f"predict --model {changed('gpt2', vocabulary=2147483648)} {tokens} --no-advice", 400_000_000, (2,)),
+            # Its text is as large as that, and goes to the file as it is made.
+            (f"predict --model gpt2-xl --hardware nvidia-h200-sxm-141gb --batch 1 --seq 64 --precision bf16 --accumulation 50 --no-advice --timeline {FOLDER}/timeline.json", 180_000_000, (0,)),
             # Sixteen threads of some 120 MB each have room for two: they wait for each other, and nothing is refused.
             (f"sweep {sweep} --threads 16", 400_000_000, (0,)),
             ("plan --gpus 8 --batch 64 --model llama-3-8b --cluster p5 --seq 2048 --precision bf16 --threads 16", 800_000_000, (0,))):

@@ -35,7 +35,11 @@ std::string wrong_answer(const StepRun& run) {
   if (!std::isfinite(step.power.value()) || step.power.value() < 0) return "a power that cannot be";
   const Prediction prediction = full_prediction(run, {.advice = false});
   if (answer_json(run, prediction, {}, "fuzz").dump().empty()) return "an answer without a word";
-  return answer_timeline(run).empty() ? "a timeline without a word" : "";
+  std::size_t bytes = 0;
+  TextBuffer timeline([&](std::string_view piece) { bytes += piece.size(); });
+  write_timeline(run, Unrolled::yes, timeline);
+  timeline.flush();
+  return bytes == 0 ? "a timeline without a word" : "";
 }
 
 /// The answer to a scenario, as far as it is one of a size that is answered at once.

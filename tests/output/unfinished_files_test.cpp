@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/input/text_source.h"
 #include "sim/output/output_error.h"
 #include "sim/output/write_file.h"
 #include "tests/support/temporary_path.h"
@@ -126,6 +127,62 @@ TEST_F(UnfinishedFiles, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   write_file(path("a"), "written");
   EXPECT_THAT(names(),
               ::testing::ElementsAre(".ridgeline-2-0", ".ridgeline-4-0", ".ridgeline-5-0", "a", "ridgeline-3-0"));
+}
+
+// A file that is written piece by piece is there once it is finished, and what was there before stays until then.
+TEST_F(UnfinishedFiles, PiecesAreAFileOnceTheyAreFinished) {
+  std::ofstream(path("a")) << "before";
+  std::string whole;
+  for (const char* name : {"a", "new", "pieces.gz"}) {
+    whole.clear();
+    FileWriter file(path(name));
+    for (int i = 0; i < 1000; ++i) {
+      file.add("a piece of some length " + std::to_string(i));
+      whole += "a piece of some length " + std::to_string(i);
+    }
+    EXPECT_EQ(fs::exists(path(name)) ? text_of(path(name)) : "", name[0] == 'a' ? "before" : "");
+    EXPECT_EQ(file.finish(), whole.size());
+    EXPECT_EQ(std::string(name).ends_with(".gz") ? read_text(path(name)) : text_of(path(name)), whole);
+  }
+  EXPECT_THAT(names(), testing::ElementsAre("a", "new", "pieces.gz"));
+}
+
+TEST_F(UnfinishedFiles, WithoutAnEndNothingIsLeftOfThem) {
+  std::ofstream(path("a")) << "before";
+  for (const char* name : {"a", "new", "pieces.gz"}) {
+    FileWriter file(path(name));
+    file.add("half of it");
+  }
+  FileWriter stopped(path("b")), other(path("c"));
+  stopped.add("half of it");
+  EXPECT_EQ(names().size(), 3u);
+  remove_own_unfinished();  // as a signal's handler does
+  EXPECT_THAT(names(), testing::ElementsAre("a"));
+  EXPECT_EQ(text_of(path("a")), "before");
+}
+
+// What no file can stand beside gets all at the end, in one go.
+TEST_F(UnfinishedFiles, APipeAndAFileOfTwoNamesGetTheirPiecesAtTheEnd) {
+  std::ofstream(path("one")) << "before";
+  fs::create_hard_link(path("one"), path("two"));
+  FileWriter file(path("one"));
+  file.add("first, ");
+  file.add("second");
+  EXPECT_EQ(text_of(path("two")), "before");
+  EXPECT_EQ(file.finish(), 13u);
+  EXPECT_EQ(text_of(path("two")), "first, second");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  FileWriter piped("/proc/self/fd/" + std::to_string(ends[1]));
+  piped.add("first, ");
+  piped.add("second");
+  piped.finish();
+  char got[32];
+  EXPECT_EQ(::read(ends[0], got, sizeof got), 13);
+  for (const int end : ends) ::close(end);
+  FileWriter full("/dev/full");
+  full.add("text");
+  EXPECT_THROW(full.finish(), OutputError);
 }
 
 }  // namespace

@@ -89,5 +89,28 @@ TEST(TextBuffer, GrowsAndKeepsWhatWasAdded) {
   EXPECT_EQ(std::move(buffer).take(), whole);
 }
 
+TEST(TextBuffer, ASinkGetsAllInPiecesAndInOrder) {
+  std::string whole, got;
+  std::size_t largest = 0, pieces = 0;
+  TextBuffer buffer([&](std::string_view piece) {
+    got += piece;
+    largest = std::max(largest, piece.size());
+    ++pieces;
+  });
+  buffer.expect(std::size_t{1} << 40);
+  for (int i = 0; i < 400'000; ++i) {
+    const std::string text = std::to_string(i) + (i % 1000 == 0 ? std::string(5000, 'x') : "");
+    buffer.add(text);
+    whole += text;
+  }
+  const std::string large(3 << 20, 'y');
+  buffer.add(large);
+  buffer.flush();
+  EXPECT_EQ(got, whole + large);
+  EXPECT_GE(pieces, 4u);
+  EXPECT_LE(largest, large.size() + (1 << 20));
+  EXPECT_EQ(buffer.size(), 0u);
+}
+
 }  // namespace
 }  // namespace ridgeline

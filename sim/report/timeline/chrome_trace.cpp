@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,28 +18,31 @@
 #include "sim/report/timeline/timeline_counters.h"
 #include "sim/timeline/host_slices.h"
 #include "sim/trace/aten/aten_call_of.h"
+#include "sim/units/budget.h"
 
 namespace ridgeline {
 namespace {
 
 constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2, kRankProcess = 100, kMainThread = 1,
               kAutogradThread = 2;
+constexpr const char* kWriting = "writing the timeline";
 constexpr const char* kStep = "ProfilerStep#1";
 
 /// An operation as the profiler writes it; equal ones share it.
 struct WrittenOp {
   trace::AtenCall call;
-  std::string arguments;             ///< members of an object
-  std::vector<std::string> kernels;  ///< names of its launches
+  std::string arguments;                              ///< members of an object
+  const std::vector<std::string>* kernels = nullptr;  ///< names of its launches; null: not known yet
 };
 
 class Writer {
  public:
-  explicit Writer(const ChromeTraceInput& input)
+  Writer(const ChromeTraceInput& input, TextBuffer& out)
       : in_(input),
         plan_(input.cuda_graphs ? plan_graph(input.program, input.gpu, input.host)
                                 : plan_issues(input.program, input.gpu, input.host)),
         slices_(host_slices(plan_, input.timeline, input.gpu)),
+        out_(out),
         events_(out_, std::min(0.0, input.timeline.host_begin.value())) {
     for (const Action& action : in_.program.steady_step())
       if (action.kind == Action::Kind::launch) launches_.push_back(&action);
@@ -46,8 +50,8 @@ class Writer {
     name_kernels();
   }
 
-  std::string write() {
-    out_.room(kBytesALaunch * launches_.size() + kBytesASample * in_.memory.size());
+  void write() {
+    out_.expect(kBytesALaunch * launches_.size() + kBytesASample * in_.memory.size());
     {
       JsonObject trace(out_);
       trace.add("schemaVersion", 1);
@@ -70,7 +74,6 @@ class Writer {
       });
     }
     out_.add('\n');
-    return std::move(out_).take();
   }
 
  private:
@@ -79,8 +82,11 @@ class Writer {
   void add_events() {
     name_processes();
     annotate();
-    for (const HostSlice& slice : slices_) host(slice);
-    for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
+    for (const HostSlice& slice : slices_) {
+      keep_budget_often(kWriting);
+      host(slice);
+    }
+    for (std::size_t i = 0; i < launches_.size(); ++i) keep_budget_often(kWriting), kernel(i);
     if (!in_.classes.empty()) copy_kernels();
     add_counters(events_, in_, slices_, kDevice);
     if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
@@ -123,9 +129,12 @@ class Writer {
       std::size_t end = i + 1;
       while (end < launches_.size() && launches_[end]->call == launches_[i]->call) ++end;
       const Call* call = call_of(*launches_[i]);
-      std::vector<std::string> own, &names = call != nullptr ? written(call->op).kernels : own;
-      if (names.size() != end - i) names = names_of(call, std::span(launches_).subspan(i, end - i));
-      names_.insert(names_.end(), names.begin(), names.end());
+      const std::vector<std::string>* names = call != nullptr ? written(call->op).kernels : nullptr;
+      if (names == nullptr || names->size() != end - i) {
+        names = &lists_of_names_.emplace_back(names_of(call, std::span(launches_).subspan(i, end - i)));
+        if (call != nullptr) written(call->op).kernels = names;
+      }
+      for (const std::string& name : *names) names_.push_back(&name);
       i = end;
     }
   }
@@ -148,7 +157,7 @@ class Writer {
   WrittenOp& written(std::uint32_t op) {
     std::optional<WrittenOp>& entry = written_[op];
     if (!entry) {
-      entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}, {}};
+      entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}, nullptr};
       const trace::ProfiledArguments text = trace::profiled_arguments(entry->call);
       entry->arguments = fmt::format(
           R"("Record function id":0,"Concrete Inputs":{},"Input type":{},"Input Strides":{},"Input Dims":{})",
@@ -357,19 +366,20 @@ class Writer {
       place();
       add_launch(a, launch, in_.times[i], in_.gpu);
     };
-    events_.slice(kind.category, kind.name ? kind.name : names_[i], kDevice, stream, (span.start + shift).value(),
-                  (span.end + shift).value(), add_arguments);
+    events_.slice(kind.category, kind.name ? kind.name : std::string_view(*names_[i]), kDevice, stream,
+                  (span.start + shift).value(), (span.end + shift).value(), add_arguments);
     if (launched) events_.flow("f", correlation, kDevice, stream, span.start.value());
   }
 
   const ChromeTraceInput& in_;
   IssuePlan plan_;
   std::vector<HostSlice> slices_;
-  TextBuffer out_;
+  TextBuffer& out_;
   TraceEvents events_;
   std::vector<const Action*> launches_;
   std::vector<std::optional<WrittenOp>> written_;  ///< by op of the trace
-  std::vector<std::string> names_;                 ///< of the kernels, by launch
+  std::deque<std::vector<std::string>> lists_of_names_;
+  std::vector<const std::string*> names_;  ///< of the kernels, by launch
   /// With external ids; a graph's kernels share its launch's.
   std::vector<std::pair<std::size_t, std::size_t>> correlations_;
   std::size_t external_ = 0;
@@ -377,6 +387,12 @@ class Writer {
 
 }  // namespace
 
-std::string chrome_trace(const ChromeTraceInput& input) { return Writer(input).write(); }
+void write_chrome_trace(const ChromeTraceInput& input, TextBuffer& out) { Writer(input, out).write(); }
+
+std::string chrome_trace(const ChromeTraceInput& input) {
+  TextBuffer text;
+  write_chrome_trace(input, text);
+  return std::move(text).take();
+}
 
 }  // namespace ridgeline

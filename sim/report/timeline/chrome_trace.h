@@ -17,6 +17,7 @@
 #include "sim/timeline/pipeline_timeline.h"
 #include "sim/timeline/timeline.h"
 #include "sim/timing/kernel_time.h"
+#include "sim/units/text_buffer.h"
 
 namespace ridgeline {
 
@@ -38,6 +39,7 @@ struct ChromeTraceInput {
 };
 
 /// The same input gives the same text.
+void write_chrome_trace(const ChromeTraceInput& input, TextBuffer& out);
 std::string chrome_trace(const ChromeTraceInput& input);
 
 }  // namespace ridgeline
