@@ -90,14 +90,20 @@ LONG = {
     "plan": "ridgeline.plan(gpus=512, batch=645120, cluster='p5', model='llama-3-70b', training=dict(sequence_length=4096))",
     "fit": "[ridgeline.fit(hardware='nvidia-h200-sxm-141gb', model='llama-3-8b', training=dict(micro_batch=1, sequence_length=64 + i)) for i in range(400)]",
     "simulate": "ridgeline.predict(hardware='nvidia-h200-sxm-141gb', model='llama-3-70b', engine='simulate', training=dict(micro_batch=1, sequence_length=8192))",
+    "compare": "ridgeline.compare(dict(hardware='nvidia-h200-sxm-141gb', model='llama-3-70b', training=dict(micro_batch=1, sequence_length=4096)), dict(hardware='nvidia-a100-sxm4-80gb', model='mixtral-8x7b', training=dict(micro_batch=1, sequence_length=4096)), engine='simulate')",
+    "sweep": "ridgeline.sweep(SWEEP)",
+    "timeline": "[ridgeline.predict(hardware='nvidia-h200-sxm-141gb', model='llama-3-8b', training=dict(micro_batch=1, sequence_length=64, gradient_accumulation=64)).chrome_trace() for _ in range(40)]",
+    "page": "[ridgeline.predict(hardware='nvidia-h200-sxm-141gb', model='llama-3-8b', training=dict(micro_batch=1, sequence_length=64 + i)).to_html() for i in range(200)]",
     "kernels": "ridgeline.kernels([dict(op='mm', dtype='bf16', params=dict(m=100000 + i, n=100000, k=100000)) for i in range(40)], 'nvidia-a100-sxm4-80gb', engine='simulate')",
 }
 
 
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("after", [0.15, 0.6])
-def test_ctrl_c_is_heard_within_a_fifth_of_a_second(name, after):
+def test_ctrl_c_is_heard_within_a_fifth_of_a_second(name, after, tmp_path):
     out = run(f"""
+        SWEEP = os.path.join({str(tmp_path)!r}, "sweep.yaml")
+        open(SWEEP, "w").write("scenario: {{hardware: nvidia-t4, model: bert-base, training: {{precision: fp32}}}}\\naxes: {{training.micro_batch: {{range: [1, 60], step: 1}}, training.sequence_length: {{range: [16, 512], step: 16}}}}\\n")
         main = os.getpid()
         sent = []
         def interrupt():
@@ -112,6 +118,19 @@ def test_ctrl_c_is_heard_within_a_fifth_of_a_second(name, after):
     """)
     busy = os.getloadavg()[0] > 1.5 * os.cpu_count()  # others take the cores
     assert float(out) < (2.0 if busy else 0.2), out
+
+
+def test_a_question_keeps_to_its_memory():
+    out = run("""
+        import resource
+        model = dict(family="gpt2", layers=12, heads=12, hidden=768, vocabulary=2147483648, max_positions=1024)
+        try:
+            ridgeline.predict(hardware="nvidia-t4", model=model, training=dict(micro_batch=1, sequence_length=32, precision="fp32"), advice=True)
+        except ridgeline.Mistake as mistake:
+            assert "RIDGELINE_MEMORY_BUDGET" in str(mistake), mistake
+        print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """)
+    assert int(out) < 1_500_000_000, out
 
 
 def test_a_call_goes_on_after_a_signal_that_raises_nothing():

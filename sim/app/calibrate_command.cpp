@@ -1,6 +1,8 @@
 // ridgeline calibrate: measured microkernels into the measured section of a hardware file.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "sim/app/commands.h"
 #include "sim/app/output_files.h"
 #include "sim/config/parse_yaml.h"
@@ -9,7 +11,6 @@
 #include "sim/hardware/measured_section.h"
 #include "sim/input/text_source.h"
 #include "sim/output/standard_output.h"
-#include "sim/output/write_file.h"
 #include "sim/report/text/calibration_text.h"
 #include "sim/study/calibration/calibration.h"
 #include "sim/study/calibration/calibration_effect.h"
@@ -22,10 +23,10 @@ struct CalibrateOptions {
   bool dry_run = false;
 };
 
-/// A shipped description is written over only where its path was given.
+/// No description is written over: the new one stands in the current folder.
 std::string output_of(const CalibrateOptions& options, const std::string& file) {
   if (!options.output.empty()) return options.output;
-  return names_a_path(options.hardware) ? file : options.hardware + "-calibrated.yaml";
+  return std::filesystem::path(file).stem().string() + "-calibrated.yaml";
 }
 
 void run(const CalibrateOptions& options) {
@@ -38,13 +39,14 @@ void run(const CalibrateOptions& options) {
   const Calibration calibration = calibrate(probe, datasheet, measured_rows(config::load_yaml(file)), order);
   const std::string text = with_measured_section(read_text(file), calibration.rows, calibration.conditions);
   const Gpu after = gpu_from_yaml(text, output);  // read as it will be, before anything is written
-  print("{}", calibration_text(sheet, hardware_sheet_from_yaml(text, output), calibration,
-                               calibration_effect(before, after)));
+  const std::string shown =
+      calibration_text(sheet, hardware_sheet_from_yaml(text, output), calibration, calibration_effect(before, after));
+  if (!options.dry_run) write_answer(output, text);
+  print("{}", shown);
   if (options.dry_run) {
     print("\nnothing written\n");
     return;
   }
-  write_file(output, text);
   print("\n{}: {} numbers from the microkernels, {} kept\n", output, calibration.from_probe.size(),
         calibration.rows.size() - calibration.from_probe.size());
 }
@@ -57,9 +59,7 @@ void add_calibrate_command(CLI::App& program, Outcome&) {
       "calibrate", "turn a result of ./dev probe into the measured section of a hardware file; show what moves");
   command->add_option("probe", options->probe, "JSON file of ./dev probe")->required();
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
-  add_output_option(
-      *command, "--output", options->output,
-      "file to write (default: a hardware file given by its path itself, else NAME-calibrated.yaml here)");
+  add_output_option(*command, "--output", options->output, "file to write (default: NAME-calibrated.yaml here)");
   command->add_flag("--dry-run", options->dry_run, "show what would change, write nothing");
   command->callback([options] { run(*options); });
 }

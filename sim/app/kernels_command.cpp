@@ -24,14 +24,18 @@ struct KernelsOptions {
 
 void run(const KernelsOptions& options, Outcome& outcome) {
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
-  const KernelLines lines(load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
-                          load_software(options.software), options.engine,
-                          {!options.sets.empty(), options.sensitivity, options.format == "text", options.timeline});
+  const KernelLines lines(
+      load_gpu(options.hardware, hardware_overrides(options.sets), numbers), load_software(options.software),
+      options.engine,
+      {!options.sets.empty(), options.sensitivity, options.format == "text", !options.timeline.empty()});
+  if (!options.timeline.empty()) refuse_input(options.timeline);
   std::size_t cases = 0;
+  std::string timeline;
   const auto predict = [&](std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
     ++cases;
-    const KernelLines::Answer answer = lines.answer(line);
+    KernelLines::Answer answer = lines.answer(line);
+    if (!answer.mistake) timeline = std::move(answer.timeline);
     if (answer.mistake) outcome.exit_code = 2;
     print("{}\n", answer.text);
   };
@@ -42,6 +46,7 @@ void run(const KernelsOptions& options, Outcome& outcome) {
   if (cases == 0)
     throw UserError(
         fmt::format("{}: no kernel cases in it, expected one JSON object a line (docs/kernel-cases.md)", name));
+  if (!timeline.empty()) write_answer(options.timeline, timeline);
 }
 
 }  // namespace

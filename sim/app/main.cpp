@@ -71,8 +71,8 @@ std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& erro
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the "
-    "command line or in a file; 3 with --check: the step does not fit its device; 130 a sweep or plan that "
-    "Ctrl+C stopped.";
+    "command line or in a file; 3 with --check: the step does not fit its device; 130 stopped by "
+    "Ctrl+C.";
 
 void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   using namespace ridgeline::app;
@@ -130,6 +130,7 @@ void keep_freed_memory() {
 int main(int argc, char** argv) {
   using namespace ridgeline;
   hold_standard_descriptors();
+  app::end_on_signals();
   keep_freed_memory();
   remember_read_files();
   CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.",

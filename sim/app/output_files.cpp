@@ -68,7 +68,7 @@ CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::
         return value.empty() ? std::string("a file to write needs a name; without the option none is written") : "";
       },
       "", kOutput);
-  return command.add_option(name, file, meaning)->check(named);
+  return command.add_option(name, file, meaning)->check(named)->type_name("OUTPUT");
 }
 
 void check_output_files(const CLI::App& program) {

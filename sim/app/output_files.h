@@ -6,7 +6,8 @@
 
 namespace ridgeline::app {
 
-/// Adds option `name`, whose value is the file to write. `file` must outlive the parsing of the command line.
+/// Adds option `name`, whose value is the file to write; --help shows it as OUTPUT. `file` must outlive the parsing of
+/// the command line.
 CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& file,
                                const std::string& meaning);
 

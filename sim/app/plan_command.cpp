@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "sim/app/commands.h"
+#include "sim/app/output_files.h"
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
 #include "sim/app/stop_signal.h"
@@ -141,8 +142,8 @@ void add_plan_command(CLI::App& program, Outcome&) {
       ->take_all();
   command->add_option("--batch", options->batch,
                       "sequences of a step of all GPUs together; not given: those of the scenario");
-  command->add_option("--keep", options->keep,
-                      "keep what was predicted in this file (an SQLite database) and go on from it");
+  add_output_option(*command, "--keep", options->keep,
+                    "keep what was predicted in this file (an SQLite database) and go on from it");
   command->add_option("--threads", options->threads, "of this process; all cores if not given")
       ->check(CLI::Range(1, 1024));
   command->add_option("--engine", options->engine, "roofline, analytic or simulate");

@@ -9,7 +9,6 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/output/standard_output.h"
-#include "sim/output/write_file.h"
 #include "sim/report/text/refit_text.h"
 #include "sim/study/calibration/refit_gpu.h"
 
@@ -36,16 +35,17 @@ void run(const RefitOptions& options) {
   const fs::path output = options.output.empty() ? fs::path(before.name + "-refit.yaml") : fs::path(options.output);
   const auto cases = read_timed_cases(options.kernels, before, software);
   const RefitResult result = refit_gpu(cases, before, software);
-  print("{}", refit_text(result));
   if (options.dry_run || !result.better()) {
+    print("{}", refit_text(result));
     print("\nnothing written{}\n",
           result.better() ? "" : ": operations that a fit did not see are not predicted better than before");
     return;
   }
   const std::string text =
       refit_yaml(result, before, base_of(options.hardware, output), fs::path(options.kernels).filename().string());
-  write_file(output.string(), text);
+  write_answer(output.string(), text);
   (void)load_gpu(fs::absolute(output).string());  // reads as it will be used
+  print("{}", refit_text(result));
   print("\n{}: use it with --hardware {}{}\n", output.string(), output.is_absolute() ? "" : "./",
         output.generic_string());
 }

@@ -1,8 +1,11 @@
 #include "sim/app/stop_signal.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 #include "sim/output/output_error.h"
+#include "sim/output/write_file.h"
 #include "sim/units/budget.h"
 
 namespace ridgeline::app {
@@ -11,12 +14,24 @@ namespace {
 std::atomic<bool> stop_flag{false};
 std::atomic<int> caught{0};
 
+extern "C" void end_at_once(int signal) {
+  remove_own_unfinished();
+  static constexpr char kSaid[] = "ridgeline: stopped\n";
+  (void)!::write(STDERR_FILENO, kSaid, sizeof kSaid - 1);
+  ::_exit(128 + signal);
+}
+
 extern "C" void catch_stop_signal(int signal) {
-  caught = signal;
+  if (caught.exchange(signal) != 0) end_at_once(signal);
   stop_flag = true;
 }
 
 }  // namespace
+
+void end_on_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, end_at_once) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
 
 const std::atomic<bool>& stop_on_signals() {
   stop_flag = false;

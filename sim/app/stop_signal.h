@@ -1,4 +1,5 @@
-// Ctrl+C of a long command: it keeps what is done, says so, and ends as a program does that the signal ended.
+// Ctrl+C ends every command at once and leaves nothing half-written; a sweep or plan keeps what is done first. Tested
+// by tests/app/stops.py.
 #pragma once
 
 #include <atomic>
@@ -9,7 +10,12 @@
 
 namespace ridgeline::app {
 
-/// From now on an interrupt and a termination set the flag that is given back, which is clear.
+/// From now on an interrupt, a termination and the end of the terminal end the process at once: unfinished files are
+/// removed, and one line says so. What is ignored (nohup, a job in the background) stays so.
+void end_on_signals();
+
+/// From now on the first interrupt or termination sets the flag that is given back, which is clear; the
+/// second one ends the process.
 const std::atomic<bool>& stop_on_signals();
 
 /// What a command throws whose flag is set. Shells expect 128 + the signal's number: 130 after Ctrl+C.

@@ -291,7 +291,7 @@ Reply Api::kernels(const Asked& asked) {
   const KernelLines lines(
       load_gpu(t.get("hardware"), changes, t.flag("datasheet") ? Numbers::datasheet : Numbers::measured),
       load_software(software.empty() ? "pytorch-2.11" : software), asked.engine(),
-      {.changed_hardware = !changes.empty(), .sensitivity = t.flag("sensitivity"), .text = false, .timeline = {}});
+      {.changed_hardware = !changes.empty(), .sensitivity = t.flag("sensitivity"), .text = false, .timeline = false});
   std::string answers;
   std::string_view cases = asked.request.body;
   while (!cases.empty()) {

@@ -8,7 +8,6 @@
 
 #include "sim/hierarchy/make_engine.h"
 #include "sim/input/json_depth.h"
-#include "sim/output/write_file.h"
 #include "sim/report/json/kernel_json.h"
 #include "sim/report/text/kernel_text.h"
 #include "sim/report/timeline/kernel_timeline.h"
@@ -31,20 +30,21 @@ KernelLines::KernelLines(Gpu gpu, Software software, std::string_view engine, Ke
 KernelLines::Answer KernelLines::answer(std::string_view given) const {
   const std::string text(given);
   ordered_json line;
+  std::string timeline;
   try {
     check_json_depth(text);
     line = ordered_json::parse(text);
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
     const KernelPrediction prediction = predict_kernel(kernel, lowering_, *engine_);
     std::optional<Sensitivity> sensitivity;
-    if (!options_.timeline.empty()) write_file(options_.timeline, kernel_timeline(prediction));
+    if (options_.timeline) timeline = kernel_timeline(prediction);
     if (options_.sensitivity) sensitivity = kernel_sensitivity(kernel, gpu_, software_, engine_->name());
     const OperationKind kind = kind_of(kernel.op, prediction.launches.at(prediction.longest));
     const Range range = ranges_.of(kind, prediction.time, engine_->name());
     const std::string reason = reason_of(range, kind);
     if (options_.text) {
-      return {
-          kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range, reason)};
+      return {kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range, reason),
+              false, std::move(timeline)};
     }
     line["predicted"] = kernel_json(prediction, range, reason, sensitivity ? &*sensitivity : nullptr);
     if (options_.changed_hardware) line["predicted"]["hardware_changed"] = true;
@@ -57,7 +57,9 @@ KernelLines::Answer KernelLines::answer(std::string_view given) const {
   } catch (const std::invalid_argument& e) {
     line["error"] = e.what();
   }
-  return {line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), line.contains("error")};
+  const bool mistake = line.contains("error");
+  return {line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), mistake,
+          mistake ? std::string() : std::move(timeline)};
 }
 
 }  // namespace ridgeline

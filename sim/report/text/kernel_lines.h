@@ -16,8 +16,8 @@ namespace ridgeline {
 struct KernelLineOptions {
   bool changed_hardware = false;  ///< said in every answer
   bool sensitivity = false;
-  bool text = false;     ///< tables under the names of Nsight Compute in the place of JSON
-  std::string timeline;  ///< file for the simulation of the (last) case; may be empty
+  bool text = false;      ///< tables under the names of Nsight Compute in the place of JSON
+  bool timeline = false;  ///< the case as a Chrome trace, too
 };
 
 class KernelLines {
@@ -28,6 +28,7 @@ class KernelLines {
   struct Answer {
     std::string text;  ///< without the end of the line
     bool mistake = false;
+    std::string timeline;  ///< where it was asked for and the line is a case
   };
   [[nodiscard]] Answer answer(std::string_view line) const;
 
