@@ -183,12 +183,12 @@ TEST(Titles, OfAnyKindAreShownHarmlessly) {
   const TemporaryFile file("title.yaml", scenario);
   const std::string page = temporary_path("title.html");
   const ProgramRun run = run_program("predict --no-advice " + file.path() + " --html " + page);
-  EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ((run.out + run.err).find('\x1b'), std::string::npos);
   EXPECT_EQ((run.out + run.err).find('\a'), std::string::npos);
+  if (run.err.find("built without npm's packages") != std::string::npos) GTEST_SKIP() << "a build without the page";
+  EXPECT_EQ(run.exit_code, 0) << run.err;
   std::ifstream in(page);
   const std::string html((std::istreambuf_iterator<char>(in)), {});
-  if (html.empty()) return;  // a build without the page
   EXPECT_EQ(html.find("<!-- <script>"), std::string::npos);
   EXPECT_EQ(html.find('\x1b'), std::string::npos);
 }

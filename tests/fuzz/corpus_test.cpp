@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <ostream>
 #include <random>
@@ -60,14 +62,35 @@ std::uint64_t asked_for(const char* variable, std::uint64_t usual) {
   return given ? std::strtoull(given, nullptr, 10) : usual;
 }
 
-void expect_kept(Target target, const std::vector<std::string>& corpus, int rounds) {
+/// RIDGELINE_FUZZ_SECONDS: no further run begins once so many have gone by; how many there were is printed.
+class Runs {
+ public:
+  explicit Runs(std::uint64_t most) : most_(most) {}
+  ~Runs() {
+    if (seconds_ > 0) std::cout << done_ << " runs" << std::endl;
+  }
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
+  bool next() {
+    if (done_ >= most_ || (seconds_ > 0 && std::chrono::steady_clock::now() > begin_ + std::chrono::seconds(seconds_)))
+      return false;
+    ++done_;
+    return true;
+  }
+
+ private:
+  std::uint64_t most_, done_ = 0, seconds_ = asked_for("RIDGELINE_FUZZ_SECONDS", 0);
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+void expect_kept(Target target, const std::vector<std::string>& corpus, std::uint64_t rounds) {
   ASSERT_FALSE(corpus.empty());
   std::mt19937_64 random(asked_for("RIDGELINE_FUZZ_SEED", 20260101));
   for (const std::string& input : corpus) EXPECT_EQ(run(target, input), "");
-  for (int i = 0; i < rounds; ++i) {
+  for (Runs runs(rounds); runs.next();) {
     const std::string& input = corpus[random() % corpus.size()];
     const std::string variant = changed(input, corpus[random() % corpus.size()], random);
-    ASSERT_EQ(run(target, variant), "") << "round " << i;
+    ASSERT_EQ(run(target, variant), "");
   }
 }
 
@@ -94,11 +117,10 @@ TEST_P(FuzzOfText, NoInputBreaksItsReader) {
   std::mt19937_64 random(asked_for("RIDGELINE_FUZZ_SEED", 20261126));
   TokenMutator mutator;
   std::vector<std::string> pool = seeds;
-  const std::uint64_t rounds = asked_for("RIDGELINE_FUZZ_RUNS", target.rounds);
-  for (std::uint64_t i = 0; i < rounds; ++i) {
+  for (Runs runs(asked_for("RIDGELINE_FUZZ_RUNS", target.rounds)); runs.next();) {
     const std::size_t place = random() % pool.size();
     std::string variant = mutator.changed(pool[place], random);
-    ASSERT_EQ(run(target.run, variant), "") << "round " << i << "\n" << variant;
+    ASSERT_EQ(run(target.run, variant), "") << variant;
     // What was changed is changed again, until it is twice as long as what it was.
     const bool grew = variant.size() > 2 * seeds[place].size() + 100;
     if (grew || random() % 8 == 0) pool[place] = seeds[place];
@@ -122,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& of) { return std::string(of.param.name); });
 
 TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) {
-  expect_kept(fuzz_points, files_of("points"), static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1000)));
+  expect_kept(fuzz_points, files_of("points"), asked_for("RIDGELINE_FUZZ_RUNS", 1000));
 }
 
 TEST(Fuzz, TokensOfATextAreTheText) {
@@ -141,7 +163,7 @@ TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
     for (int i = 0; i < 700; ++i) input += static_cast<char>(random());
     corpus.push_back(std::move(input));
   }
-  expect_kept(fuzz_sequence, corpus, static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1500)));
+  expect_kept(fuzz_sequence, corpus, asked_for("RIDGELINE_FUZZ_RUNS", 1500));
 }
 
 TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {
