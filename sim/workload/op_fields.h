@@ -90,7 +90,9 @@ template <std::size_t Count>
 consteval std::array<FieldName, Count> split_names(std::string_view left) {
   std::array<FieldName, Count> names;
   for (FieldName& each : names) {
-    each.name = left.substr(0, left.find(' '));
+    std::size_t length = 0;  // counted by hand: find() is no constant to g++ 12 with sanitizers
+    while (length < left.size() && left[length] != ' ') ++length;
+    each.name = left.substr(0, length);
     left.remove_prefix(std::min(each.name.size() + 1, left.size()));
     each.optional = each.name.ends_with('?');
     if (each.optional) each.name.remove_suffix(1);
