@@ -2,9 +2,11 @@
 //
 // A large block is counted, and refused where it would exceed the budget of its thread, before it is made: threads that
 // make their lists at the same moment cannot exceed a budget together, and no list has to announce itself. Small blocks
-// are counted by the hundred KiB. Sanitizers bring their own operator new.
+// are counted by the hundred KiB, and end the question at its next look. Nothing is refused while an exception unwinds:
+// destructors of JSON make lists. Sanitizers bring their own operator new.
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <new>
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -19,7 +21,7 @@
 
 namespace {
 
-constexpr std::size_t kLargeBlock = std::size_t{1} << 20;
+constexpr std::size_t kLargeBlock = std::size_t{16} << 20;
 constexpr std::int64_t kCountedTogether = 1 << 18;
 
 /// Bytes of small blocks that a thread made (and freed: negative) and did not add to bytes_of_blocks yet.
@@ -53,7 +55,7 @@ void reserve_block(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>(size);
   ridgeline::bytes_of_blocks.fetch_add(bytes, std::memory_order_relaxed);
   const ridgeline::Budget* current = budget::current;
-  if (current == nullptr) return;
+  if (current == nullptr || std::uncaught_exceptions() > 0) return;
   budget::current = nullptr;  // the message is made without a budget
   try {
     current->check_blocks(budget::doing);

@@ -19,6 +19,7 @@ namespace ridgeline {
 namespace {
 
 constexpr const char* kVariable = "RIDGELINE_MEMORY_BUDGET";
+constexpr std::int64_t kKept = 100'000'000;  // bytes beyond its blocks that are worth asking the allocator for
 constexpr std::chrono::nanoseconds kBetweenLooks = std::chrono::milliseconds(5);  // reading the number takes 5 us
 
 /// Resident bytes of the process; 0 where the system does not say.
@@ -64,7 +65,8 @@ void Budget::check(const char* what) const {
   if (run.count() < due || !next_look_.compare_exchange_strong(due, (run + kBetweenLooks).count())) return;
   std::int64_t held = held_bytes();
   // What the allocator keeps of freed blocks is no reason to end a question.
-  if (bytes_of_blocks > 0 && held - held_at_begin_ > limits_.memory) {
+  const bool full = held - held_at_begin_ > limits_.memory || (limits_.process > 0 && held > limits_.process);
+  if (full && bytes_of_blocks > 0 && held > bytes_of_blocks + kKept) {
     give_memory_back();
     held = held_bytes();
   }

@@ -16,13 +16,15 @@ using TextSink = std::function<void(std::string_view)>;
 
 class TextBuffer {
  public:
-  explicit TextBuffer(std::size_t expected_bytes = 0) { text_.resize(std::max<std::size_t>(expected_bytes, 256)); }
+  explicit TextBuffer(std::size_t expected_bytes = 0) {
+    text_.resize(std::max<std::size_t>(expected_bytes, 256) + kClosing);
+  }
   /// `sink` gets the text in pieces of about kPiece bytes, and the last one from flush().
   explicit TextBuffer(TextSink sink) : sink_(std::move(sink)) { text_.resize(kPiece); }
 
   /// The end of the text, where `bytes` more may be written; wrote() says how far they were.
   char* room(std::size_t bytes) {
-    if (text_.size() - size_ < bytes) make_room(bytes);
+    if (text_.size() - size_ < bytes + kClosing) make_room(bytes + kClosing);
     return text_.data() + size_;
   }
   void wrote(const char* end) { size_ = static_cast<std::size_t>(end - text_.data()); }
@@ -35,6 +37,10 @@ class TextBuffer {
     std::memcpy(room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
+
+  /// For destructors: never fails. At most kClosing of them without another addition between.
+  void close(char c) noexcept { text_[size_++] = c; }
+  static constexpr std::size_t kClosing = 64;
 
   /// Room for a text of about so many bytes; no more than a piece of one that goes to a sink.
   void expect(std::size_t bytes) {

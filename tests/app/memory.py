@@ -8,6 +8,10 @@ import sys
 import tempfile
 
 PROGRAM, SOURCE = map(os.path.abspath, sys.argv[1:])
+with open(PROGRAM, "rb") as program:
+    if b"__asan_init" in (whole := program.read()) or b"__tsan_init" in whole:
+        print("a sanitizer's memory is not the program's")
+        sys.exit(0)
 BESIDE = 60_000_000  # the program itself, and freed memory that the allocator keeps
 
 
@@ -55,4 +59,23 @@ with tempfile.TemporaryDirectory() as FOLDER:
             failed.append(f"{arguments}: says {words[-300:]}")
         if most > budget + BESIDE:
             failed.append(f"{arguments}: {most / 1e6:.0f} MB where {budget / 1e6:.0f} MB are allowed")
+    # Wherever a budget ends, the question does and not the program: destructors and other threads included.
+    layers = "--model llama-3-8b --hardware nvidia-h200-sxm-141gb --batch 1 --seq 256 --precision bf16 --set model.layers="
+    write = f"--timeline {FOLDER}/a --op-trace {FOLDER}/b --memory-snapshot {FOLDER}/c"
+    run(f"predict {layers}32 --no-advice --op-trace {FOLDER}/recorded.jsonl", 1_300_000_000)
+    counts = {0: 0, 2: 0}
+    for arguments in (f"predict {layers}400 {write}", f"predict {layers}300 --accumulation 8 --memory-report --modules 2 --sensitivity", f"predict {layers}200 --set model.code=plain --engine simulate",
+                      f"predict {layers}200 --set training.activation_checkpointing=block --no-advice", f"predict {layers}200 --set training.compile=true --no-advice", f"predict --cluster h200-x4 --parallel pipeline=4 --accumulation 4 {layers.replace('--hardware nvidia-h200-sxm-141gb', '')}64 {write}",
+                      f"fit {layers.replace('--batch 1', '')}500", f"compare {layers}200 nvidia-h200-sxm-141gb nvidia-a100-sxm4-80gb", f"replay {FOLDER}/recorded.jsonl --hardware nvidia-t4 {write}",
+                      "plan --gpus 8 --batch 16 --model gpt2-xl --cluster p5 --seq 512 --precision bf16 --threads 16", f"sweep {sweep} --threads 16"):
+        for budget in (3, 8, 15, 25, 40, 60, 90, 140, 220):
+            code, words, _ = run(arguments, budget * 1_000_000)
+            counts[code] = counts.get(code, 0) + 1
+            if code not in counts or code not in (0, 2):
+                failed.append(f"{arguments} within {budget} MB: ends with {code}: {words[-400:]}")
+            elif code == 2 and ("RIDGELINE_MEMORY_BUDGET" not in words or "our bug" in words):
+                failed.append(f"{arguments} within {budget} MB: says {words[-300:]}")
+    print(f"{counts[0]} answered and {counts[2]} refused within 3 to 220 MB")
+    if min(counts[0], counts[2]) < 10:
+        failed.append("too few are answered, or refused, to say anything")
     sys.exit("\n".join(failed) if failed else 0)

@@ -58,7 +58,7 @@ inline void append_thousandths(TextBuffer& out, std::int64_t thousandths) {
 class JsonObject {
  public:
   explicit JsonObject(TextBuffer& out) : out_(out) { out_.add('{'); }
-  ~JsonObject() { out_.add('}'); }
+  ~JsonObject() { out_.close('}'); }
   JsonObject(const JsonObject&) = delete;
   JsonObject& operator=(const JsonObject&) = delete;
 

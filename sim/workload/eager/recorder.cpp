@@ -41,7 +41,10 @@ void Recorder::free(StorageId storage) {
   Storage& freed = trace_.storages[storage];
   if (freed.bytes == 0) return;
   if (phase == Phase::forward && freed.category == Category::activations) freed.category = Category::temporaries;
+  // Destructors free: the list grows beyond a budget until the next operation is recorded.
+  const Budget* budget = std::exchange(budget_detail::current, nullptr);
   trace_.records.push_back({Record::Kind::free, HostClass::other, 0, storage});
+  budget_detail::current = budget;
 }
 
 std::uint8_t Recorder::add_stream(std::string_view purpose) {
