@@ -8,6 +8,7 @@
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
 
+#include "sim/units/utf8.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_path.h"
 
@@ -224,6 +225,36 @@ TEST(BrokenFiles, WhatNoReaderCanUseIsNamedInOneLine) {
     EXPECT_THAT(run.err, HasSubstr(broken.expected));
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
     EXPECT_EQ(run.out, "");
+  }
+}
+
+// Descriptions, recordings and tables: the message names the file and is UTF-8 itself, as is what is printed.
+TEST(BrokenFiles, ThatAreNoUtf8AreNamedWhateverReadsThem) {
+  const std::string step = " --batch 1 --seq 32 --precision fp32 --no-advice";
+  struct Kind {
+    std::string shipped, before, behind;  ///< a file, and the words of a command around it
+  };
+  const std::vector<Kind> kinds{
+      {"hw/nvidia-t4.yaml", "predict --model gpt2 --hardware ", step},
+      {"models/gpt2.yaml", "predict --hardware nvidia-t4 --model ", step},
+      {"models/gpt2.yaml", "models ", ""},
+      {"hw/clusters/p5.yaml", "predict --model gpt2 --cluster ", step},
+      {"hw/hosts/default.yaml", "predict --model gpt2 --hardware nvidia-t4 --host ", step},
+      {"hw/software/pytorch-2.11.yaml", "predict --model gpt2 --hardware nvidia-t4 --software ", step},
+      {"scenarios/bert-large-fp32.yaml", "fit ", ""},
+      {"scenarios/sweeps/six-gpus.yaml", "sweep ", ""},
+      {"hw/probe/results/nvidia-h200-sxm-141gb.json", "calibrate --dry-run --hardware nvidia-h200-sxm-141gb ", ""}};
+  for (const Kind& kind : kinds) {
+    const std::string whole = contents_of(kind.shipped);
+    const std::size_t middle = whole.find(' ', whole.size() / 2);
+    for (const char* bytes : {"\xff", "\xc3(", "\xed\xa0\x80", "\xf5\x80\x80\x80"})
+      for (const std::size_t place : {std::size_t{1}, middle, whole.size() - 1}) {
+        const TemporaryFile file("bytes.yaml", std::string(whole).insert(place, bytes));
+        const ProgramRun run = run_program(kind.before + file.path() + kind.behind);
+        EXPECT_EQ(run.exit_code, 2) << kind.shipped << " " << place;
+        EXPECT_THAT(run.err, ::testing::StartsWith("ridgeline: " + file.path())) << kind.shipped << " " << place;
+        EXPECT_EQ(as_utf8(run.err + run.out), run.err + run.out) << kind.shipped << " " << place;
+      }
   }
 }
 
