@@ -1,121 +1,28 @@
 #include "sim/workload/host_class.h"
 
-#include <array>
+#include "sim/units/word_list.h"
 
 namespace ridgeline {
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other) + 1> kHostClassNames{
-    "linear",
-    "linear_autocast",
-    "matmul",
-    "matmul_copy",
-    "layer_norm",
-    "layer_norm_module",
-    "attention_cudnn",
-    "attention_fused",
-    "pointwise",
-    "dropout",
-    "dropout_off",
-    "softmax",
-    "masked_fill",
-    "contiguous",
-    "view",
-    "transpose",
-    "split",
-    "embedding",
-    "cross_entropy",
-    "loss_division",
-    "cast",
-    "concatenate",
-    "backward_call",
-    "backward_first",
-    "checkpoint_segment",
-    "addmm_backward",
-    "mm_backward",
-    "bmm_backward",
-    "view_backward",
-    "view_backward_copy",
-    "fan_in_add",
-    "accumulate_grad",
-    "accumulate_grad_add",
-    "cast_backward",
-    "layer_norm_backward",
-    "attention_cudnn_backward",
-    "attention_fused_backward",
-    "pointwise_backward",
-    "add_backward",
-    "softmax_backward",
-    "masked_fill_backward",
-    "split_backward",
-    "embedding_backward",
-    "embedding_backward_sorted",
-    "nll_backward",
-    "log_softmax_backward",
-    "checkpoint_recompute",
-    "clip_fixed",
-    "per_parameter_clip",
-    "unscale_fixed",
-    "per_parameter_unscale",
-    "foreach_fixed",
-    "per_parameter_foreach",
-    "per_parameter_foreach_sgd",
-    "fused_fixed",
-    "per_parameter_fused",
-    "per_parameter_for_loop",
-    "optimizer_op",
-    "per_parameter_zero_grad",
-    "per_parameter_accumulate",
-    "python_fixed",
-    "compiled_forward",
-    "compiled_backward",
-    "generated_kernel",
-    "compiled_call",
-    "per_parameter_compiled_forward",
-    "per_parameter_compiled_backward",
-    "convolution",
-    "convolution_backward",
-    "batch_norm",
-    "batch_norm_backward",
-    "collective",
-    "ddp_forward",
-    "thread_products",
-    "ddp_hook",
-    "ddp_copy_back",
-    "ddp_compression",
-    "ddp_unused",
-    "zero_broadcast",
-    "fsdp_hooks",
-    "fsdp_gather",
-    "fsdp_copy_out",
-    "fsdp_reduce",
-    "per_parameter_shard",
-    "tensor_boundary",
-    "tensor_boundary_backward",
-    "megatron_linear",
-    "megatron_linear_backward",
-    "megatron_function",
-    "megatron_function_backward",
-    "main_gradient_hook",
-    "dtensor_op",
-    "dtensor_op_backward",
-    "dtensor_redistribute",
-    "pipeline_chunk",
-    "pipeline_exchange",
-    "pipeline_split",
-    "offload_pack",
-    "offload_unpack",
-    "host_update_fused",
-    "host_update_for_loop",
-    "host_addition",
-    "other"};
-
-constexpr bool all_named() {
-  for (const std::string_view name : kHostClassNames)
-    if (name.empty()) return false;
-  return true;
-}
-static_assert(all_named(), "every host class has a name");
+constexpr auto kHostClassNames = split_words<static_cast<std::size_t>(HostClass::other) + 1>(
+    "linear linear_autocast matmul matmul_copy layer_norm layer_norm_module attention_cudnn attention_fused "
+    "pointwise dropout dropout_off softmax masked_fill contiguous view transpose split embedding cross_entropy "
+    "loss_division cast concatenate backward_call backward_first checkpoint_segment addmm_backward mm_backward "
+    "bmm_backward view_backward view_backward_copy fan_in_add accumulate_grad accumulate_grad_add cast_backward "
+    "layer_norm_backward attention_cudnn_backward attention_fused_backward pointwise_backward add_backward "
+    "softmax_backward masked_fill_backward split_backward embedding_backward embedding_backward_sorted "
+    "nll_backward log_softmax_backward checkpoint_recompute clip_fixed per_parameter_clip unscale_fixed "
+    "per_parameter_unscale foreach_fixed per_parameter_foreach per_parameter_foreach_sgd fused_fixed "
+    "per_parameter_fused per_parameter_for_loop optimizer_op per_parameter_zero_grad per_parameter_accumulate "
+    "python_fixed compiled_forward compiled_backward generated_kernel compiled_call "
+    "per_parameter_compiled_forward per_parameter_compiled_backward convolution convolution_backward batch_norm "
+    "batch_norm_backward collective ddp_forward thread_products ddp_hook ddp_copy_back ddp_compression ddp_unused "
+    "zero_broadcast fsdp_hooks fsdp_gather fsdp_copy_out fsdp_reduce per_parameter_shard tensor_boundary "
+    "tensor_boundary_backward megatron_linear megatron_linear_backward megatron_function "
+    "megatron_function_backward main_gradient_hook dtensor_op dtensor_op_backward dtensor_redistribute "
+    "pipeline_chunk pipeline_exchange pipeline_split offload_pack offload_unpack host_update_fused "
+    "host_update_for_loop host_addition other");
 static_assert(kHostClassNames[static_cast<std::size_t>(HostClass::backward_call)] == "backward_call");
 static_assert(kHostClassNames[static_cast<std::size_t>(HostClass::clip_fixed)] == "clip_fixed");
 static_assert(kHostClassNames[static_cast<std::size_t>(HostClass::convolution)] == "convolution");

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "sim/units/nearest_name.h"
+#include "sim/units/word_list.h"
 #include "sim/workload/convolution_bounds.h"
 #include "sim/workload/kernel_case_parameters.h"
 #include "sim/workload/op_fields.h"
@@ -69,15 +70,6 @@ struct CaseRow {
   std::string_view parameters = "rows cols", tensors = "rows cols";
 };
 
-std::vector<std::string_view> parted(std::string_view text, std::string_view by) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    parts.push_back(text.substr(0, text.find(by)));
-    text.remove_prefix(std::min(parts.back().size() + by.size(), text.size()));
-  }
-  return parts;
-}
-
 /// Sets the fields that are parameters, and all types.
 struct CaseFields {
   Parameters& p;
@@ -87,11 +79,11 @@ struct CaseFields {
 
   void operator()(std::string_view, DType& value) { value = type; }
   void operator()(std::string_view field, std::int64_t& value) {
-    for (const std::string_view parameter : parted(parameters, " ")) {
+    for_each_word(parameters, " ", [&](std::string_view parameter) {
       const std::string_view name = parameter.substr(0, parameter.find('='));
       if (parameter.substr(parameter.size() == name.size() ? 0 : name.size() + 1) == field)
         value = sizes[name] = p.size(std::string(name).c_str());
-    }
+    });
   }
   void operator()(std::string_view, auto&) {}
   void unless(std::string_view field, auto& value, const auto&) { (*this)(field, value); }
@@ -102,11 +94,12 @@ OpBuilder by_fields(const CaseRow& row) {
     Op op = row.op;
     CaseFields reader{p, type, row.parameters};
     for_each_field(op, reader);
-    for (const std::string_view tensor : parted(row.tensors, ", ")) {
+    for_each_word(row.tensors, ", ", [&](std::string_view tensor) {
       double elements = 1.0;
-      for (const std::string_view side : parted(tensor, " ")) elements *= static_cast<double>(reader.sizes.at(side));
+      for_each_word(tensor, " ",
+                    [&](std::string_view side) { elements *= static_cast<double>(reader.sizes.at(side)); });
       p.checked(elements);
-    }
+    });
     return op;
   };
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sim/units/word_list.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline {
@@ -87,18 +88,13 @@ struct FieldName {
   bool optional = false;
 };
 template <std::size_t Count>
-consteval std::array<FieldName, Count> split_names(std::string_view left) {
+consteval std::array<FieldName, Count> split_names(std::string_view text) {
+  const std::array<std::string_view, Count> words = split_words<Count>(text);
   std::array<FieldName, Count> names;
-  for (FieldName& each : names) {
-    std::size_t length = 0;  // counted by hand: find() is no constant to g++ 12 with sanitizers
-    while (length < left.size() && left[length] != ' ') ++length;
-    each.name = left.substr(0, length);
-    left.remove_prefix(std::min(each.name.size() + 1, left.size()));
-    each.optional = each.name.ends_with('?');
-    if (each.optional) each.name.remove_suffix(1);
-    if (each.name.empty()) throw "a field has no name";
+  for (std::size_t i = 0; i < Count; ++i) {
+    const bool optional = words[i].ends_with('?');
+    names[i] = {words[i].substr(0, words[i].size() - (optional ? 1 : 0)), optional};
   }
-  if (!left.empty()) throw "a name has no field";
   return names;
 }
 /// References to all fields of an operation, its kind as op traces name it, and the fields' names there.

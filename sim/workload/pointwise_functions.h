@@ -11,7 +11,7 @@
 
 namespace ridgeline {
 
-/// Instructions an element of what is not one or two, read from code that torch.compile generates, roughly.
+/// Instructions an element, read from code that torch.compile generates, roughly.
 inline constexpr std::int64_t kExponential = 12, kErrorFunction = 42, kHyperbolic = 30;
 /// Sine and cosine, with the reduction of their argument.
 inline constexpr std::int64_t kTrigonometric = 40;

@@ -171,7 +171,7 @@ bool has_a_side_of_one(const std::string& text) {
 
 TEST(AtenCallOf, RandomOperationsOfEveryKindComeBackWhole) {
   const std::uint64_t seed = testing_support::changing_seed();
-  // What a cast reads, where a list's scalars lie and how images lie no call says; a quotient of tensors is read as the
+  // No call says what a cast reads, where a list's scalars lie and how images lie; a quotient of tensors is read as the
   // product that takes as long.
   const std::set<std::string> known{"cast", "div", "foreach_addcdiv", "index_put", "relu", "upsample_nearest2d"};
   std::map<std::string, std::string> lost;

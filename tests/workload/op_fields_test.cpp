@@ -90,7 +90,7 @@ TEST(OpFields, AllMembersAreFieldsAndCountInEqualityAndHash) {
   (std::make_index_sequence<std::variant_size_v<Op>>());
 }
 
-/// Of operations that no list says anything about: a sum over rows, say.
+/// An operation that no list names.
 struct NewOperation {
   bool backward = false;
   DType type = DType::fp32;

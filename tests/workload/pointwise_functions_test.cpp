@@ -154,7 +154,7 @@ TEST(PointwiseFunctions, RunTheKernelsOfTheirGradient) {
   });
 }
 
-/// What the functions compute, where a kernel is one function: numbers besides the tensors are those of torch.nn.
+/// Functions whose kernel computes one formula, with the defaults of torch.nn beside the tensors.
 double standard_normal(double x) { return 0.5 * (1.0 + std::erf(x / std::sqrt(2.0))); }
 double of_tanh_gelu(double x) { return std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x); }
 double sigmoid_of(double x) { return 1.0 / (1.0 + std::exp(-x)); }

@@ -33,11 +33,8 @@ MappedOps by_blocks(const AtenCall& call, const MapContext& context) {
   const DType type = name.find("BFloat16") != name.npos ? DType::bf16
                      : name.find("Half") != name.npos   ? DType::fp16
                                                         : DType::fp32;
-  return one({MultiTensor{Function, type, std::make_shared<const std::vector<std::int64_t>>(1, elements), false},
-              {},
-              {},
-              HostClass::optimizer_op,
-              HostClass::optimizer_op});
+  return one(
+      {MultiTensor{Function, type, std::make_shared<const std::vector<std::int64_t>>(1, elements), false}, {}, {}});
 }
 
 }  // namespace

@@ -62,21 +62,15 @@ MappedOps attention(const AtenCall& call, const Places& at, bool backward) {
   op.bias = mask != nullptr;
   if (op.batch < 1 || op.heads < 1 || op.seq_q < 1 || op.seq_k < 1) return std::nullopt;
   const auto statistics = fresh(DType::fp32, {op.batch, op.heads, op.seq_q});
-  const HostClass host_forward =
-      at.backend == AttentionBackend::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused;
-  const HostClass host_backward =
-      at.backend == AttentionBackend::cudnn ? HostClass::attention_cudnn_backward : HostClass::attention_fused_backward;
   if (!backward) {
-    MappedOp mapped{op, {*q, *k, *v}, {result_of(call, 0, like(*q)), statistics}, host_forward, host_backward};
+    MappedOp mapped{op, {*q, *k, *v}, {result_of(call, 0, like(*q)), statistics}};
     if (mask != nullptr) mapped.inputs.push_back(*mask);
     return one(std::move(mapped));
   }
   const AtenTensor *dy = call.tensor(0), *y = call.tensor(at.output), *l = call.tensor(at.output + 1);
   MappedOp mapped{op,
                   {dy != nullptr ? *dy : *q, *q, *k, *v, y != nullptr ? *y : *q, l != nullptr ? *l : statistics},
-                  {like(*q), like(*k), like(*v)},
-                  host_backward,
-                  host_backward};
+                  {like(*q), like(*k), like(*v)}};
   if (mask != nullptr) mapped.inputs.push_back(*mask);
   return one(std::move(mapped));
 }

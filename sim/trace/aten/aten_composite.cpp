@@ -37,11 +37,8 @@ MappedOps euclidean_distance(const AtenCall& call, const MapContext&) {
     const std::int64_t rows = points->elements() / d;
     AtenTensor joined = fresh(points->type, {rows, d + 2});  // squares and ones beside the points
     joined.storage = points->storage;
-    ops.push_back({Copy{CopyKind::concatenate, points->type, rows, d + 2, 1},
-                   {joined},
-                   {fresh(points->type, {rows, d + 2})},
-                   HostClass::concatenate,
-                   HostClass::split_backward});
+    ops.push_back(
+        {Copy{CopyKind::concatenate, points->type, rows, d + 2, 1}, {joined}, {fresh(points->type, {rows, d + 2})}});
   }
   const AtenTensor result = result_of(call, 0, fresh(x->type, {batch, n, m}));
   ops.push_back({Matmul{.type = x->type, .batch = batch, .m = n, .n = m, .k = d + 2, .layout = Layout::nt},
@@ -98,11 +95,7 @@ MappedOps on_diagonals(const AtenCall& call, const MapContext&) {
   std::vector<MappedOp> ops{pointwise_op(P::fill, {}, whole)};
   AtenTensor places = fresh(x->type, {x->elements(), 1});
   places.storage = whole.storage;
-  ops.push_back({Copy{CopyKind::transpose, x->type, x->elements(), 1, 1},
-                 {*x},
-                 {places},
-                 HostClass::contiguous,
-                 HostClass::view_backward_copy});
+  ops.push_back({Copy{CopyKind::transpose, x->type, x->elements(), 1, 1}, {*x}, {places}});
   return ops;
 }
 

@@ -99,7 +99,7 @@ MappedOps forward(const AtenTensor* x, const AtenTensor* weight, const AtenTenso
   op->ran_weights = {};
   AtenTensor y = fresh(x->type, output_sizes(*x, *weight, geometry));
   if (!call.outputs.empty()) y = call.outputs.front();
-  std::vector<MappedOp> ops{{*op, {*x, *weight}, {y}, HostClass::convolution, HostClass::convolution_backward}};
+  std::vector<MappedOp> ops{{*op, {*x, *weight}, {y}}};
   if (bias != nullptr && !bias->sizes.empty() && !runs_pytorch_depthwise(*op)) {  // added by a kernel of its own
     AtenTensor row = *bias;
     row.sizes = {bias->elements(), 1, 1};
@@ -145,18 +145,10 @@ MappedOps gradients(const AtenTensor* dy, const AtenTensor* x, const AtenTensor*
   op->backward = true;
   std::vector<MappedOp> ops;
   if (wanted.input && wanted.weight) {
-    ops.push_back({*op,
-                   {*dy, *x, *weight},
-                   {like(*x), like(*weight)},
-                   HostClass::convolution_backward,
-                   HostClass::convolution_backward});
+    ops.push_back({*op, {*dy, *x, *weight}, {like(*x), like(*weight)}});
   } else if (wanted.input || wanted.weight) {
     op->gradients = wanted.input ? ConvolutionGradients::input : ConvolutionGradients::weight;
-    ops.push_back({*op,
-                   {*dy, wanted.weight ? *x : *weight},
-                   {wanted.weight ? like(*weight) : like(*x)},
-                   HostClass::convolution_backward,
-                   HostClass::convolution_backward});
+    ops.push_back({*op, {*dy, wanted.weight ? *x : *weight}, {wanted.weight ? like(*weight) : like(*x)}});
   }
   if (wanted.bias && dy->sizes.size() > 2) {
     const std::int64_t channels = std::max<std::int64_t>(1, dy->sizes[1]), others = dy->elements() / channels;

@@ -19,7 +19,7 @@ CopyKind kind_of_copy(const AtenTensor& from, const AtenTensor& to) {
 MappedOp moved(CopyKind kind, const AtenTensor& from, const AtenTensor& to) {
   const std::int64_t cols = std::max<std::int64_t>(1, to.last());
   const Copy op{kind, to.type, to.elements() / cols, cols, 1};
-  return {op, {from}, {to}, HostClass::contiguous, HostClass::view_backward_copy};
+  return {op, {from}, {to}};
 }
 
 MappedOps copy_into(const AtenCall& call, const MapContext&) {

@@ -9,7 +9,7 @@ namespace ridgeline::trace {
 namespace {
 
 MappedOps image(ImageFunction function, bool backward, const AtenTensor& x, std::vector<AtenTensor> inputs,
-                AtenTensor output, HostClass host) {
+                AtenTensor output) {
   ImageOp op{.function = function, .backward = backward, .channels_last = x.channels_last(), .type = x.type};
   if (x.sizes.size() < 2 || x.elements() < 1) return std::nullopt;
   op.batch = x.sizes[0];
@@ -17,7 +17,7 @@ MappedOps image(ImageFunction function, bool backward, const AtenTensor& x, std:
   const Sides sides = x.sizes.size() > 2 ? sides_of(x) : Sides{};
   if (sides.rows < 1 || sides.columns < 1) return std::nullopt;
   op.size = sides.rows, op.width = sides.columns == sides.rows ? 0 : sides.columns;
-  return one({op, std::move(inputs), {std::move(output)}, host, host});
+  return one({op, std::move(inputs), {std::move(output)}});
 }
 
 constexpr std::size_t kNever = 99;  ///< an argument that no call has
@@ -27,8 +27,7 @@ template <std::size_t Input, std::size_t Training>
 MappedOps batch_norm(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(Input);
   if (x == nullptr) return std::nullopt;
-  MappedOps ops =
-      image(ImageFunction::batch_norm, false, *x, {*x}, result_of(call, 0, like(*x)), HostClass::batch_norm);
+  MappedOps ops = image(ImageFunction::batch_norm, false, *x, {*x}, result_of(call, 0, like(*x)));
   if (ops && call.number(Training).value_or(1.0) == 0.0) std::get<ImageOp>(ops->front().op).evaluation = true;
   return ops;
 }
@@ -36,8 +35,7 @@ template <std::size_t Gradient, std::size_t Input, std::size_t Training>
 MappedOps batch_norm_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(Gradient), *x = call.tensor(Input);
   if (dy == nullptr || x == nullptr) return std::nullopt;
-  MappedOps ops = image(ImageFunction::batch_norm, true, *x, {*dy, *x}, result_of(call, 0, like(*x)),
-                        HostClass::batch_norm_backward);
+  MappedOps ops = image(ImageFunction::batch_norm, true, *x, {*dy, *x}, result_of(call, 0, like(*x)));
   if (ops && call.number(Training).value_or(1.0) == 0.0) std::get<ImageOp>(ops->front().op).evaluation = true;
   return ops;
 }
@@ -46,8 +44,7 @@ MappedOps batch_norm_backward(const AtenCall& call, const MapContext&) {
 MappedOps pool(ImageFunction function, const AtenTensor& x, const AtenTensor& y, const Numbers* window,
                const Numbers* stride, std::vector<AtenTensor> inputs, bool backward, const AtenCall& call) {
   if (x.sizes.size() < 4 || y.sizes.size() != x.sizes.size()) return std::nullopt;
-  MappedOps ops = image(function, backward, x, std::move(inputs), result_of(call, 0, backward ? like(x) : y),
-                        backward ? HostClass::pointwise_backward : HostClass::pointwise);
+  MappedOps ops = image(function, backward, x, std::move(inputs), result_of(call, 0, backward ? like(x) : y));
   if (!ops) return ops;
   auto& op = std::get<ImageOp>(ops->front().op);
   const Sides out = sides_of(y);

@@ -51,9 +51,7 @@ MappedOp rows_gathered(const AtenTensor& table, std::int64_t tokens, const AtenT
   const AtenTensor indices = fresh(DType::int64, {tokens});
   return {Embedding{false, table.type, tokens, std::max<std::int64_t>(1, table.sizes.front()), row_elements(table)},
           {table, indices},
-          {result},
-          HostClass::embedding,
-          HostClass::embedding_backward};
+          {result}};
 }
 
 /// (x, indices): rows of x by one index, elements by several.
@@ -270,11 +268,7 @@ MappedOps index_select(const AtenCall& call, const MapContext&) {
     return one(rows_gathered(table, index->elements(), y));
   }
   if (before == 1)
-    return one({Embedding{false, x->type, index->elements(), x->sizes[dimension], row},
-                {*x, *index},
-                {y},
-                HostClass::embedding,
-                HostClass::embedding_backward});
+    return one({Embedding{false, x->type, index->elements(), x->sizes[dimension], row}, {*x, *index}, {y}});
   const AtenTensor places = fresh(DType::int64, y.sizes), picked = fresh(x->type, y.sizes);
   MappedOp op = pointwise_op(P::gather, {&places, &picked}, y);
   op.inputs.front().storage = index->storage;

@@ -53,7 +53,7 @@ MappedOps foreach_of(const AtenCall& call, const MapContext& context, M function
   if (!listed) return std::nullopt;
   if (listed->on_host) return nothing();
   MultiTensor op{function, listed->type, listed->sizes, scalar_per_tensor};
-  return one({op, {}, {}, HostClass::optimizer_op, HostClass::optimizer_op});
+  return one({op, {}, {}});
 }
 
 template <M Function, bool ScalarPerTensor = false>
@@ -132,11 +132,7 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
     }
     AtenTensor part = y;
     part.sizes = {std::max<std::int64_t>(1, y.elements() / 2)};
-    ops.push_back({Copy{CopyKind::concatenate, y.type, 1, part.elements(), 2},
-                   {part, part},
-                   {y},
-                   HostClass::concatenate,
-                   HostClass::split_backward});
+    ops.push_back({Copy{CopyKind::concatenate, y.type, 1, part.elements(), 2}, {part, part}, {y}});
     return ops;
   }
   const AtenTensor& first = list->front();
@@ -170,8 +166,6 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
     op.op = Copy{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, first.type, rows, cols,
                  static_cast<std::int64_t>(parts)};
     op.outputs = {y};
-    op.forward = HostClass::concatenate;
-    op.backward = HostClass::split_backward;
     ops.push_back(std::move(op));
   }
   return ops;

@@ -11,18 +11,13 @@ MappedOps nll_loss(const AtenCall& call, const MapContext&) {
   if (x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
   return one({NllLoss{false, x->type, x->elements() / x->last(), x->last()},
               {*x, *target},
-              {result_of(call, 0, fresh(x->type, {}))},
-              HostClass::cross_entropy,
-              HostClass::nll_backward});
+              {result_of(call, 0, fresh(x->type, {}))}});
 }
 MappedOps nll_loss_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *target = call.tensor(2);
   if (dy == nullptr || x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
-  return one({NllLoss{true, x->type, x->elements() / x->last(), x->last()},
-              {*dy, *target},
-              {result_of(call, 0, like(*x))},
-              HostClass::nll_backward,
-              HostClass::nll_backward});
+  return one(
+      {NllLoss{true, x->type, x->elements() / x->last(), x->last()}, {*dy, *target}, {result_of(call, 0, like(*x))}});
 }
 /// A pixel a row: a gather, and a fill with a scatter, whole grids of them.
 MappedOps nll_loss2d(const AtenCall& call, const MapContext&) {

@@ -4,6 +4,8 @@
 #include <unordered_set>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/units/word_list.h"
+#include "sim/workload/aten/embedding.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -35,13 +37,46 @@ const RuleTable& rules() {
   return table;
 }
 
-void for_each_name(std::string_view names, char between, const auto& visit) {
-  while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(between));
-    names.remove_prefix(std::min(name.size() + 1, names.size()));
-    visit(name);
+/// Work of the host for an operation: called in the forward pass, and as a node of the backward pass.
+struct HostsOf {
+  using H = HostClass;
+  struct Pair {
+    H forward, backward;
+  };
+  static Pair of(bool backward, H call, H node) { return backward ? Pair{node, node} : Pair{call, node}; }
+
+  Pair operator()(const auto&) const { return {H::pointwise, H::pointwise_backward}; }
+  Pair operator()(const Memset&) const { return {H::other, H::other}; }
+  Pair operator()(const MultiTensor&) const { return {H::optimizer_op, H::optimizer_op}; }
+  Pair operator()(const Dropout&) const { return {H::dropout, H::pointwise_backward}; }
+  Pair operator()(const Norm& op) const { return of(op.backward, H::layer_norm, H::layer_norm_backward); }
+  Pair operator()(const NllLoss& op) const { return of(op.backward, H::cross_entropy, H::nll_backward); }
+  Pair operator()(const Convolution& op) const { return of(op.backward, H::convolution, H::convolution_backward); }
+  Pair operator()(const Softmax& op) const {
+    if (op.backward && op.log) return {H::softmax_backward, H::log_softmax_backward};
+    return of(op.backward, H::softmax, H::softmax_backward);
   }
-}
+  Pair operator()(const Copy& op) const {
+    return concatenates(op.kind) ? Pair{H::concatenate, H::split_backward} : Pair{H::contiguous, H::view_backward_copy};
+  }
+  Pair operator()(const Embedding& op) const {
+    if (op.accumulates) return {H::pointwise, H::pointwise_backward};
+    const bool sorts = op.backward && op.tokens > eager::aten::kEmbeddingTokensUnsorted;
+    return of(op.backward, H::embedding, sorts ? H::embedding_backward_sorted : H::embedding_backward);
+  }
+  Pair operator()(const Attention& op) const {
+    const bool cudnn = op.backend == AttentionBackend::cudnn;
+    return of(op.backward, cudnn ? H::attention_cudnn : H::attention_fused,
+              cudnn ? H::attention_cudnn_backward : H::attention_fused_backward);
+  }
+  Pair operator()(const ImageOp& op) const {
+    const bool norm = op.function == ImageFunction::batch_norm;
+    const H one = op.backward ? norm ? H::batch_norm_backward : H::pointwise_backward
+                  : norm      ? H::batch_norm
+                              : H::pointwise;
+    return {one, one};
+  }
+};
 
 void visit_tensors(const Argument& argument, const auto& visit) {
   if (const auto* tensor = std::get_if<AtenTensor>(&argument)) visit(*tensor);
@@ -52,14 +87,21 @@ void visit_tensors(const Argument& argument, const auto& visit) {
 }  // namespace
 
 void add(RuleTable& table, std::string_view names, const Rule& rule) {
-  for_each_name(names, ' ', [&](std::string_view name) { table.try_emplace(name, rule); });
+  for_each_word(names, " ", [&](std::string_view name) { table.try_emplace(name, rule); });
 }
 
 std::optional<std::vector<MappedOp>> map_aten(const AtenCall& call, const MapContext& context) {
   if (launches_nothing(call.name)) return std::vector<MappedOp>{};
   const auto rule = rules().find(call.name);
   if (rule == rules().end()) return std::nullopt;
-  return rule->second(call, context);
+  auto ops = rule->second(call, context);
+  if (!ops) return std::nullopt;
+  for (MappedOp& mapped : *ops) {
+    const HostsOf::Pair hosts = std::visit(HostsOf{}, mapped.op);
+    if (mapped.forward == HostClass::other) mapped.forward = hosts.forward;
+    if (mapped.backward == HostClass::other) mapped.backward = hosts.backward;
+  }
+  return ops;
 }
 
 bool is_mapped(std::string_view name) { return rules().contains(name); }
@@ -74,7 +116,7 @@ std::vector<std::string_view> mapped_names() {
 bool launches_nothing(std::string_view name) {
   static const std::unordered_set<std::string_view> names = [] {
     std::unordered_set<std::string_view> all;
-    for_each_name(
+    for_each_word(
         "aten::view aten::_unsafe_view aten::t aten::transpose aten::permute aten::expand aten::slice "
         "aten::select aten::split aten::split_with_sizes aten::chunk aten::unbind aten::squeeze "
         "aten::squeeze_ aten::unsqueeze_ aten::t_ aten::transpose_ aten::as_strided_ aten::view_as "
@@ -84,7 +126,7 @@ bool launches_nothing(std::string_view name) {
         "aten::lift_fresh aten::is_same_size aten::result_type aten::is_nonzero aten::item aten::sym_size "
         "aten::sym_stride aten::sym_numel aten::view_as_real aten::view_as_complex aten::_conj aten::real "
         "aten::imag",
-        ' ', [&](std::string_view one) { all.insert(one); });
+        " ", [&](std::string_view one) { all.insert(one); });
     return all;
   }();
   return names.contains(name);
@@ -115,7 +157,7 @@ std::optional<DType> dtype_of_aten(std::string_view name) {
              {DType::int32, "int,int32"},
              {DType::boolean, "bool"},
              {DType::uint8, "unsigned char,signed char,char,c10::Float8_e4m3fn,c10::Float8_e5m2,uint8,int8"}})
-      for_each_name(names, ',', [&, of = type](std::string_view one) { all.emplace(one, of); });
+      for_each_word(names, ",", [&, of = type](std::string_view one) { all.emplace(one, of); });
     return all;
   }();
   const auto found = types.find(name);

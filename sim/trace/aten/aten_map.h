@@ -15,8 +15,8 @@ namespace ridgeline::trace {
 
 struct MappedOp {
   Op op;
-  std::vector<AtenTensor> inputs, outputs;  ///< in the order of workload/op_operands.h
-  HostClass forward = HostClass::pointwise, backward = HostClass::pointwise_backward;
+  std::vector<AtenTensor> inputs, outputs;                            ///< in the order of workload/op_operands.h
+  HostClass forward = HostClass::other, backward = HostClass::other;  ///< what a rule leaves is as the op's kind has it
 };
 
 /// A call that looks up rows of several tables and adds them up by bags (fbgemm's table-batched embeddings).

@@ -215,8 +215,7 @@ MappedOps filled(const AtenCall& call) {
   const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
   if (x == nullptr) return std::nullopt;
   if (x->on_host) return nothing();
-  if (set_by_the_driver(call, *x))
-    return one({Memset{x->elements() * bytes_of(x->type)}, {}, {*x}, HostClass::other, HostClass::other});
+  if (set_by_the_driver(call, *x)) return one({Memset{x->elements() * bytes_of(x->type)}, {}, {*x}});
   return unless_empty(*x, pointwise_op(P::fill, {}, *x));
 }
 

@@ -62,8 +62,7 @@ MappedOps doubled_nearest(bool backward, const AtenTensor& image, const AtenTens
                    .batch = large.sizes[0],
                    .channels = large.sizes[1],
                    .size = large.sizes[2]};
-  const HostClass host = backward ? HostClass::pointwise_backward : HostClass::pointwise;
-  return one({op, {image}, {result}, host, host});
+  return one({op, {image}, {result}});
 }
 
 /// (x, sizes of the sides, ...).
@@ -193,11 +192,7 @@ MappedOps shuffled(const AtenCall& call, const MapContext&) {
   for (const std::size_t i : {rank - 2, rank - 1}) y.sizes[i] = widens ? x->sizes[i] * factor : x->sizes[i] / factor;
   y = result_of(call, 0, y);
   const std::int64_t cols = std::max<std::int64_t>(1, y.last());
-  return one({Copy{CopyKind::transpose, x->type, x->elements() / cols, cols, 1},
-              {*x},
-              {y},
-              HostClass::contiguous,
-              HostClass::view_backward_copy});
+  return one({Copy{CopyKind::transpose, x->type, x->elements() / cols, cols, 1}, {*x}, {y}});
 }
 
 }  // namespace

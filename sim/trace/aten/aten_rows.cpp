@@ -36,11 +36,7 @@ MappedOps softmax(const AtenCall& call, const MapContext&) {
   const bool widened = is_half(x->type) && call.number(2).value_or(0) != 0;
   const Rows r = rows_along(*x, call.number(1).value_or(-1));
   const AtenTensor y = result_of(call, 0, fresh(widened ? DType::fp32 : x->type, x->sizes));
-  return one({Softmax{Log, false, x->type, y.type, r.rows, r.cols},
-              {*x},
-              {y},
-              HostClass::softmax,
-              HostClass::softmax_backward});
+  return one({Softmax{Log, false, x->type, y.type, r.rows, r.cols}, {*x}, {y}});
 }
 
 /// Softmax, then zeros in the rows whose inputs are all minus infinity: compared, reduced, chosen by.
@@ -67,11 +63,7 @@ MappedOps softmax_backward(const AtenCall& call, const MapContext&) {
   const Rows r = rows_along(*y, call.number(2).value_or(-1));
   DType type = type_from_number(call.number(3).value_or(-1), dtype_of_aten(call.word(3)).value_or(y->type));
   const AtenTensor dx = result_of(call, 0, fresh(type, y->sizes));
-  return one({Softmax{Log, true, y->type, dx.type, r.rows, r.cols},
-              {*dy, *y},
-              {dx},
-              HostClass::softmax_backward,
-              Log ? HostClass::log_softmax_backward : HostClass::softmax_backward});
+  return one({Softmax{Log, true, y->type, dx.type, r.rows, r.cols}, {*dy, *y}, {dx}});
 }
 
 std::int64_t normalised(const AtenCall& call, const AtenTensor& x) {
@@ -87,11 +79,7 @@ MappedOps layer_norm(const AtenCall& call, const MapContext&) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const std::int64_t cols = normalised(call, *x), rows = x->elements() / cols;
   const AtenTensor scale = weight != nullptr ? *weight : fresh(x->type, {cols});
-  MappedOp op{Norm{false, false, bias != nullptr, x->type, rows, cols},
-              {*x, scale},
-              {},
-              HostClass::layer_norm,
-              HostClass::layer_norm_backward};
+  MappedOp op{Norm{false, false, bias != nullptr, x->type, rows, cols}, {*x, scale}, {}};
   if (bias != nullptr) op.inputs.push_back(*bias);
   op.outputs = {result_of(call, 0, fresh(x->type, x->sizes)), fresh(DType::fp32, {rows}), fresh(DType::fp32, {rows})};
   return one(std::move(op));
@@ -112,9 +100,7 @@ MappedOps layer_norm_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor deviation = call.tensor(4) != nullptr ? *call.tensor(4) : fresh(DType::fp32, {rows});
   MappedOp op{Norm{false, true, bias != nullptr, x->type, rows, cols},
               {*dy, *x, scale, mean, deviation},
-              {result_of(call, 0, fresh(x->type, x->sizes)), fresh(scale.type, {cols})},
-              HostClass::layer_norm_backward,
-              HostClass::layer_norm_backward};
+              {result_of(call, 0, fresh(x->type, x->sizes)), fresh(scale.type, {cols})}};
   if (bias != nullptr) op.outputs.push_back(fresh(scale.type, {cols}));
   return one(std::move(op));
 }
@@ -126,9 +112,7 @@ MappedOps rms_norm(const AtenCall& call, const MapContext&) {
   const std::int64_t cols = normalised(call, *x), rows = x->elements() / cols;
   return one({Norm{true, false, false, x->type, rows, cols},
               {*x, weight != nullptr ? *weight : fresh(x->type, {cols})},
-              {result_of(call, 0, fresh(x->type, x->sizes)), fresh(DType::fp32, {rows})},
-              HostClass::layer_norm,
-              HostClass::layer_norm_backward});
+              {result_of(call, 0, fresh(x->type, x->sizes)), fresh(DType::fp32, {rows})}});
 }
 MappedOps rms_norm_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *weight = call.tensor(4);
@@ -137,9 +121,7 @@ MappedOps rms_norm_backward(const AtenCall& call, const MapContext&) {
   const std::int64_t rows = x->elements() / cols;
   return one({Norm{true, true, false, x->type, rows, cols},
               {*dy, *x, weight != nullptr ? *weight : fresh(x->type, {cols}), fresh(DType::fp32, {rows})},
-              {fresh(x->type, x->sizes), fresh(x->type, {cols})},
-              HostClass::layer_norm_backward,
-              HostClass::layer_norm_backward});
+              {fresh(x->type, x->sizes), fresh(x->type, {cols})}});
 }
 
 void append(std::vector<MappedOp>& ops, MappedOp op) { ops.push_back(std::move(op)); }
@@ -198,11 +180,7 @@ MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
 MappedOps dropout(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
-  return one({Dropout{x->type, x->elements()},
-              {*x},
-              {result_of(call, 0, like(*x)), like(*x, DType::boolean)},
-              HostClass::dropout,
-              HostClass::pointwise_backward});
+  return one({Dropout{x->type, x->elements()}, {*x}, {result_of(call, 0, like(*x)), like(*x, DType::boolean)}});
 }
 
 MappedOps rows_of_table(const AtenTensor* table, const AtenTensor* indices, const AtenCall& call) {
@@ -212,9 +190,7 @@ MappedOps rows_of_table(const AtenTensor* table, const AtenTensor* indices, cons
   sizes.push_back(table->sizes[1]);
   return one({Embedding{false, table->type, indices->elements(), table->sizes[0], table->sizes[1]},
               {*table, *indices},
-              {result_of(call, 0, fresh(table->type, sizes))},
-              HostClass::embedding,
-              HostClass::embedding_backward});
+              {result_of(call, 0, fresh(table->type, sizes))}});
 }
 MappedOps embedding(const AtenCall& call, const MapContext&) {
   return rows_of_table(call.tensor(0), call.tensor(1), call);
@@ -224,13 +200,9 @@ MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
   const std::int64_t rows = call.whole(2, 0);
   if (dy == nullptr || indices == nullptr || rows < 1 || indices->elements() < 1) return std::nullopt;
   const std::int64_t hidden = dy->last();
-  const HostClass host =
-      indices->elements() > 3072 ? HostClass::embedding_backward_sorted : HostClass::embedding_backward;
   return one({Embedding{true, dy->type, indices->elements(), rows, hidden},
               {*dy, *indices},
-              {result_of(call, 0, fresh(dy->type, {rows, hidden}))},
-              host,
-              host});
+              {result_of(call, 0, fresh(dy->type, {rows, hidden}))}});
 }
 
 }  // namespace

@@ -39,11 +39,7 @@ Embedding embedding_of(const TableLookup& lookup, std::int64_t width, bool backw
   return op;
 }
 MappedOp rows_added_up(const Embedding& op, const AtenTensor& table) {
-  return {op,
-          {table, fresh(DType::int64, {op.tokens})},
-          {fresh(DType::fp32, {op.bags, op.hidden})},
-          HostClass::embedding,
-          HostClass::embedding_backward};
+  return {op, {table, fresh(DType::int64, {op.tokens})}, {fresh(DType::fp32, {op.bags, op.hidden})}};
 }
 
 MappedOps lookup(const AtenCall& call, const MapContext& context) {
@@ -175,9 +171,7 @@ MappedOps permuted_columns(const AtenCall& call, const MapContext&) {
   const std::int64_t cols = std::max<std::int64_t>(1, x->last());
   return one({Copy{CopyKind::permute, x->type, x->elements() / cols, cols, 1},
               {*x},
-              {result_of(call, 0, fresh(x->type, x->sizes))},
-              HostClass::contiguous,
-              HostClass::view_backward_copy});
+              {result_of(call, 0, fresh(x->type, x->sizes))}});
 }
 
 /// Rows as bytes behind their scale: a first kernel looks for each row's largest, a second one writes.
