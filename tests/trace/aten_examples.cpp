@@ -302,10 +302,10 @@ void add_of_two(std::vector<Example>& all) {
   add(with_saved("add", {"add", "sub", "rsub", "maximum", "minimum"}));
   add(with_saved("add_", {"add_", "sub_"}));
   add(with_saved("pow", {"pow", "pow_"}));
-  add(with_saved("mul", {"mul",          "mul_",         "div",         "div_",         "bitwise_and",  "bitwise_or",
-                         "bitwise_xor",  "remainder",    "fmod",        "floor_divide", "hypot",        "polar",
-                         "logaddexp",    "fmin",         "fmax",        "copysign",     "logical_and_", "logical_or_",
-                         "logical_xor_", "bitwise_and_", "bitwise_or_", "bitwise_xor_"}));
+  add(with_saved("mul", {"mul", "mul_", "div", "div_", "bitwise_and", "bitwise_or", "bitwise_xor", "remainder", "fmod",
+                         "floor_divide", "hypot", "polar", "logaddexp", "fmin", "fmax", "copysign", "bitwise_and_",
+                         "bitwise_or_", "bitwise_xor_"}));
+  add(with_saved("eq", {"logical_and_", "logical_or_", "logical_xor_"}));
   for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
     all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
 }
@@ -318,17 +318,17 @@ void add_of_one_kind(std::vector<Example>& all) {
   for (const char* name : {"cummax", "cummin", "_cummax_helper", "logcumsumexp", "_logcumsumexp"})
     all.push_back({name, {kX, 1.0}, "cumsum 4x8 fp32"});
   add(unary("tril", {"tril", "triu", "tril_", "triu_"}));
-  add(unary("tanh", {"log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "erfc", "sinc"}));
-  add(unary("gelu", {"elu", "celu"}));
+  add(unary("tanh", {"log1p", "log1p_", "expm1", "expm1_", "sin", "sin_", "cos", "cos_", "tan", "tan_", "asin", "acos",
+                     "atan", "atan_", "sinh", "cosh", "erfc", "sinc"}));
+  add(unary("gelu", {"elu", "elu_", "celu", "celu_"}));
   add(unary("special", {"lgamma", "digamma", "erfinv", "igamma", "polygamma"}));
   add(unary("random", {"bernoulli", "bernoulli_", "uniform_", "normal_", "random_", "exponential_", "log_normal_",
                        "cauchy_", "geometric_", "rand_like", "randn_like", "randint_like"}));
-  add(unary("eq", {"logical_not", "isfinite", "isnan", "isinf", "isneginf", "isposinf", "signbit"}));
-  add(unary("pointwise", {"log_",   "log2_", "log10_", "log1p_", "expm1_", "exp2_",       "sin_",  "cos_",
-                          "tan_",   "abs_",  "erf_",   "floor_", "ceil_",  "round_",      "sign_", "square_",
-                          "trunc_", "frac_", "atan_",  "elu_",   "celu_",  "nan_to_num_", "sgn"}));
-  all.push_back({"atan2", {kX, kX}, "gelu 4x8 fp32,fp32->fp32"});
-  for (const char* name : {"remainder_", "fmod_", "floor_divide_", "atan2_", "hypot_", "copysign_", "xlogy"})
+  add(unary("eq", {"logical_not", "logical_not_", "isfinite", "isnan", "isinf", "isneginf", "isposinf", "signbit"}));
+  add(unary("pointwise", {"log_", "log2_", "log10_", "exp2_", "abs_", "erf_", "floor_", "ceil_", "round_", "sign_",
+                          "square_", "trunc_", "frac_", "nan_to_num_", "sgn"}));
+  add(with_saved("gelu", {"atan2", "atan2_"}));
+  for (const char* name : {"remainder_", "fmod_", "floor_divide_", "hypot_", "copysign_", "xlogy"})
     all.push_back({name, {kX, kX}, "mul 4x8 fp32,fp32->fp32"});
   add(unary("silu", {"silu", "silu_"}));
   add(unary("relu", {"relu", "relu_", "clamp_min", "clamp_min_"}));
@@ -341,9 +341,9 @@ void add_of_one_kind(std::vector<Example>& all) {
                              "sigmoid",     "exp",        "log",       "log2",        "abs",
                              "erf",         "floor",      "ceil",      "round",       "sign",
                              "square",      "leaky_relu", "hardswish", "hardsigmoid", "log_sigmoid_forward",
-                             "bitwise_not", "nan_to_num", "sigmoid_",  "exp_",        "logical_not_",
-                             "leaky_relu_", "hardswish_", "frac",      "trunc",       "exp2",
-                             "log10",       "logit",
+                             "bitwise_not", "nan_to_num", "sigmoid_",  "exp_",        "leaky_relu_",
+                             "hardswish_",  "frac",       "trunc",     "exp2",        "log10",
+                             "logit",
                          }));
   for (const char* name :
        {"fill_", "zero_", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill"})

@@ -23,6 +23,26 @@ TEST(AtenMap, NoRuleIsWithoutAnExample) {
   for (const std::string_view name : mapped_names()) EXPECT_TRUE(shown.contains(std::string(name))) << name;
 }
 
+/// In place the same functor runs (aten/src/ATen/native/cuda): but a mask is filled in without a copy of the tensor.
+TEST(AtenMap, CallsInPlaceRunTheKernelOfTheirTwins) {
+  int twins = 0;
+  for (const std::string_view name : mapped_names()) {
+    if (!name.ends_with('_') || name == "aten::masked_fill_") continue;
+    AtenCall in_place, fresh;
+    in_place.name = name;
+    fresh.name = name.substr(0, name.size() - 1);
+    in_place.inputs = fresh.inputs = {kX, kX};
+    const auto one = map_aten(in_place, {}), other = map_aten(fresh, {});
+    if (!one || !other || one->size() != 1 || other->size() != 1) continue;
+    const auto *a = std::get_if<Pointwise>(&one->front().op), *b = std::get_if<Pointwise>(&other->front().op);
+    if (a == nullptr || b == nullptr) continue;
+    ++twins;
+    const bool adds = a->function == PointwiseFunction::add_in_place && b->function == PointwiseFunction::add;
+    EXPECT_TRUE(adds || a->function == b->function) << name << ": " << name_of(*a) << " and " << name_of(*b);
+  }
+  EXPECT_GT(twins, 60);
+}
+
 /// Lists are not tracked, and of a transfer one end is on the host.
 bool names_its_tensors(const Op& op) {
   if (const auto* copy = std::get_if<Copy>(&op)) return !leaves_device(copy->kind);

@@ -266,17 +266,19 @@ constexpr Alike kAlike[] = {
     {How::binary, P::mul, P::divide, "aten::div aten::div_"},
     {How::binary, P::add, P::clamp, "aten::maximum aten::minimum"},
     {How::compared, P::equal, P::equal,
-     "aten::eq aten::ne aten::lt aten::le aten::gt aten::ge aten::logical_and aten::logical_or aten::logical_xor"},
+     "aten::eq aten::ne aten::lt aten::le aten::gt aten::ge aten::logical_and "
+     "aten::logical_and_ aten::logical_or aten::logical_or_ aten::logical_xor aten::logical_xor_"},
     {How::binary, P::mul, P::scale,
      "aten::mul aten::mul_ aten::bitwise_and aten::bitwise_and_ aten::bitwise_or aten::bitwise_or_ aten::bitwise_xor "
-     "aten::bitwise_xor_ aten::logical_and_ aten::logical_or_ aten::logical_xor_ aten::remainder aten::remainder_ "
+     "aten::bitwise_xor_ aten::remainder aten::remainder_ "
      "aten::fmod aten::fmod_ aten::floor_divide aten::floor_divide_ aten::hypot aten::hypot_ aten::copysign "
-     "aten::copysign_ aten::polar aten::logaddexp aten::fmin aten::fmax aten::xlogy aten::atan2_"},
-    {How::binary, P::gelu, P::gelu, "aten::atan2"},
+     "aten::copysign_ aten::polar aten::logaddexp aten::fmin aten::fmax aten::xlogy"},
+    {How::binary, P::gelu, P::gelu, "aten::atan2 aten::atan2_"},
     {How::unary,
      P::equal,
      {},
-     "aten::logical_not aten::isfinite aten::isnan aten::isinf aten::isneginf aten::isposinf aten::signbit"},
+     "aten::logical_not aten::logical_not_ aten::isfinite aten::isnan aten::isinf aten::isneginf aten::isposinf "
+     "aten::signbit"},
     {How::unary, P::square_root, {}, "aten::rsqrt aten::rsqrt_"},
     {How::unary, P::scale, {}, "aten::neg aten::neg_"},
     {How::unary, P::relu, {}, "aten::clamp_min aten::clamp_min_"},
@@ -285,19 +287,18 @@ constexpr Alike kAlike[] = {
      P::other,
      {},
      "aten::sigmoid aten::sigmoid_ aten::exp aten::exp_ aten::exp2 aten::exp2_ aten::log aten::log_ aten::log2 "
-     "aten::log2_ aten::log10 aten::log10_ aten::log1p_ aten::expm1_ aten::abs aten::abs_ aten::erf aten::erf_ "
+     "aten::log2_ aten::log10 aten::log10_ aten::abs aten::abs_ aten::erf aten::erf_ "
      "aten::floor aten::floor_ aten::ceil aten::ceil_ aten::round aten::round_ aten::sign aten::sign_ aten::sgn "
      "aten::square aten::square_ aten::frac aten::frac_ aten::trunc aten::trunc_ aten::leaky_relu aten::leaky_relu_ "
      "aten::hardswish aten::hardswish_ aten::hardsigmoid aten::log_sigmoid_forward aten::bitwise_not "
-     "aten::logical_not_ aten::nan_to_num aten::nan_to_num_ aten::logit aten::sin_ aten::cos_ aten::tan_ aten::atan_ "
-     "aten::elu_ aten::celu_"},
+     "aten::nan_to_num aten::nan_to_num_ aten::logit"},
     // Functions whose arithmetic is as long as that of an error function or an exponential and a quotient.
-    {How::unary, P::gelu, {}, "aten::elu aten::celu"},
+    {How::unary, P::gelu, {}, "aten::elu aten::elu_ aten::celu aten::celu_"},
     {How::unary,
      P::tanh,
      {},
-     "aten::sin aten::cos aten::tan aten::asin aten::acos aten::atan aten::sinh aten::cosh aten::erfc aten::expm1 "
-     "aten::log1p aten::sinc"},
+     "aten::sin aten::sin_ aten::cos aten::cos_ aten::tan aten::tan_ aten::asin aten::acos aten::atan aten::atan_ "
+     "aten::sinh aten::cosh aten::erfc aten::expm1 aten::expm1_ aten::log1p aten::log1p_ aten::sinc"},
     {How::unary, P::special, {}, "aten::digamma aten::erfinv aten::igamma aten::polygamma"},
     {How::unary, P::random, {}, "aten::bernoulli"},
     {How::several,
