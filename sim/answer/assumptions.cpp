@@ -54,7 +54,8 @@ std::vector<Alternative> alternatives(const Scenario& s) {
       scores < s.gpu.dram.capacity.value() && s.training.packed_lengths.empty() && s.training.parallel.context == 1)
     out.push_back({"attention by scaled_dot_product_attention", fmt::format("--set {}.attention=eager", section),
                    [](Scenario& c) { c.training.attention = AttentionRequest::eager; }});
-  if (s.model.family == ModelFamily::llama && !says(asked, "model", "code") && !s.model.plain && !s.training.inference)
+  if (s.model.family == ModelFamily::llama && !says(asked, "model", "code") && !s.model.written_plain() &&
+      !s.training.inference)
     out.push_back({"the code of Transformers", "--set model.code=plain", [](Scenario& c) { c.model.plain = true; }});
   return out;
 }

@@ -10,6 +10,7 @@
 #include "sim/trace/read_recording.h"
 #include "sim/workload/compile/compile_trace.h"
 #include "sim/workload/composition.h"
+#include "sim/workload/families/composed_families.h"
 #include "sim/workload/repeated_range.h"
 #include "sim/workload/training_step.h"
 
@@ -22,14 +23,14 @@ TraceKey trace_key_of(const Scenario& s) {
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
   // kernel takes it. Where blocks are compiled one by one it is looked at outside of them.
   const bool whole = compiled && !s.training.parallel.compiles_blocks();
-  if (whole && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
-      s.model.attention_dropout > 0.0 && s.training.packed_lengths.empty())
+  const CompositionHandle network = families::composition_of(s.model);
+  const Stack& stack = network->stack;
+  if (whole && s.training.attention == AttentionRequest::sdpa && !stack.causal && stack.takes_mask() &&
+      stack.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
   key.training.parallel.compiled = compiled && s.training.parallel.several();
-  const bool decodes =
-      s.model.composition.given() ? s.model.composition->stack.causal : s.model.family == ModelFamily::llama;
-  key.training.mask_given = whole && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty() &&
-                            !s.model.plain && (!decodes || s.software.compiled_mask);
+  key.training.mask_given = whole && s.training.packed_lengths.empty() && !s.model.written_plain() &&
+                            (!stack.causal || s.software.compiled_mask);
   return key;
 }
 

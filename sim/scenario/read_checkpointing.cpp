@@ -38,7 +38,7 @@ void check_checkpointing(const Mapping& mapping, const TrainingDescription& t, b
 
 void check_kept_operations(const ModelDescription& model, const TrainingDescription& t, bool compile,
                            const config::Value& section) {
-  if (t.activation_checkpointing != ActivationCheckpointing::operations || compile || model.plain) return;
+  if (t.activation_checkpointing != ActivationCheckpointing::operations || compile || model.written_plain()) return;
   section["activation_checkpointing"].fail(
       "operations goes with compiled blocks (compile: true), and without torch.compile with a network written out "
       "(model.code: plain)");

@@ -351,10 +351,10 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
                     model.layers, model.name.empty() ? "the model" : model.name));
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;
-  if (how.megatron() && model.family == ModelFamily::composed)
+  if (how.megatron() && model.composition.given())
     section["framework"].fail("networks of family composed are not Megatron-LM's");
-  if (const CompositionHandle composition = families::composition_of(model); composition.given() && !how.megatron()) {
-    if (const std::string why = families::why_not_split(*composition, training); !why.empty())
+  if (!how.megatron()) {
+    if (const std::string why = families::why_not_split(*families::composition_of(model), training); !why.empty())
       tensor.fail(fmt::format("{}: {}", name, why));
     return;
   }
@@ -365,27 +365,13 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
   };
   divides(model.heads, "heads");
   if (how.sequence_parallel && training.tokens_of_rank() % how.tensor != 0)
-    section["sequence_parallel"].fail(fmt::format("{} ranks do not divide the {} tokens of {}sequence", how.tensor,
-                                                  training.tokens_of_rank(),
-                                                  how.context > 1 ? "their part of a " : "a "));
+    section["sequence_parallel"].fail(
+        fmt::format("{} ranks do not divide the {} tokens of a sequence", how.tensor, training.tokens_of_rank()));
   // Megatron-LM gives ranks that outnumber them the same keys and values.
-  if (!how.megatron() || model.key_value_count() > how.tensor) divides(model.key_value_count(), "key/value heads");
+  if (model.key_value_count() > how.tensor) divides(model.key_value_count(), "key/value heads");
   divides(model.feed_forward_width(), "feed-forward columns");
-  if (how.megatron() && model.family == ModelFamily::bert && model.head != ModelHead::pretraining &&
-      model.head != ModelHead::masked_lm)
+  if (!families::sees_backwards(model) && model.head != ModelHead::pretraining && model.head != ModelHead::masked_lm)
     section["framework"].fail("Megatron-LM's BERT has the head pretraining or masked-lm");
-  if (!how.megatron() && how.tensor_style == TensorStyle::dtensor) {
-    if (how.pipelined())
-      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
-          "dtensor inside the stages of a pipeline is modelled for networks of Transformers' classes; expected "
-          "by-hand, "
-          "or framework: megatron");
-    if (model.family != ModelFamily::llama)
-      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
-          "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama and of config.json; "
-          "expected tensor_style: by-hand, or framework: megatron");
-    divides(model.vocabulary, "rows of the vocabulary");
-  }
 }
 
 }  // namespace ridgeline

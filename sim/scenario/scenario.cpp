@@ -18,6 +18,7 @@
 #include "sim/scenario/read_training.h"
 #include "sim/workload/composition.h"
 #include "sim/workload/families/family.h"
+#include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/load_model.h"
 
@@ -84,9 +85,9 @@ void check_together(const Scenario& scenario, const Value& section) {
     section[inference ? "prompt_length" : "sequence_length"].fail(
         fmt::format("{} tokens, but {} has positions for {} only", tokens_of_one,
                     model.name.empty() ? "the model" : model.name, model.max_positions));
-  if (inference && inference->new_tokens > 0 && model.family == ModelFamily::bert)
-    section["new_tokens"].fail("a bert reads text and writes none; leave it out for one forward pass");
-  if (inference && inference->new_tokens > 0 && model.plain)
+  if (inference && inference->new_tokens > 0 && !families::sees_backwards(model))
+    section["new_tokens"].fail("the network generates no text; leave it out for one forward pass");
+  if (inference && inference->new_tokens > 0 && model.plain.value_or(false))
     section["new_tokens"].fail(
         "generate() is Transformers', and a network written out in PyTorch (code: plain) has none; leave it out for "
         "one forward pass");

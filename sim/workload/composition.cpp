@@ -77,6 +77,15 @@ void check_variants(const Mapping& m, const Stack& s) {
       (s.key_value_count() != s.heads || s.sinks || s.score_cap > 0.0 || s.positions == PositionKind::alibi ||
        s.mask_filled))
     m["attention_code"].fail("written-out-flat has keys for each head, and no sinks, caps, slopes or filled masks");
+  if (s.rotary_style == RotaryStyle::complex && (!s.plain || s.key_value_rank > 0 || s.turned() != s.head_width()))
+    m["rotary_style"].fail("complex goes with code: plain and heads that are turned as a whole");
+  if (s.plain && s.mask_filled && s.max_positions < 1)
+    m["mask_filled"].fail("with code: plain each layer has a mask of max_positions, which is missing");
+  if (s.sequence_first && (s.causal || s.input != InputKind::tokens || s.positions != PositionKind::learned ||
+                           s.projection != ProjectionKind::separate || s.key_value_count() != s.heads))
+    m["sequence_first"].fail("goes with encoders that read tokens and learned positions, projection: separate");
+  if (s.head == HeadKind::pretraining && (s.pooler != PoolerKind::pretrained_tanh || s.causal))
+    m["head"].fail("pretraining goes with pooler: pretrained-tanh and causal: false");
   if (s.router == RouterKind::sparse_mixer && (s.experts_per_token != 2 || s.router_bias || s.router_fp32))
     m["router"].fail("sparse-mixer chooses two experts a token, without a bias: experts_per_token: 2");
 }
@@ -212,6 +221,7 @@ ModelDescription read_composition(const Value& value, std::string fallback_name)
   ModelDescription d;
   d.name = m["name"].text(std::move(fallback_name));
   d.family = ModelFamily::composed;
+  d.plain = s.plain;
   d.layers = s.layers + (composition->encoder ? composition->encoder->layers : 0);
   d.heads = s.heads;
   d.key_value_heads = s.key_value_count();

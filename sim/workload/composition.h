@@ -28,11 +28,13 @@ enum class PositionKind : std::uint8_t {
 /// Which numbers of a head a rotation pairs.
 enum class RotaryStyle : std::uint8_t {
   halves,  ///< i and i + half: two products, a concatenation
-  pairs    ///< 2i and 2i + 1: interleaved
+  pairs,   ///< 2i and 2i + 1: interleaved
+  complex  ///< 2i and 2i + 1 as one complex number in fp32, of code: plain
 };
 enum class NormKind : std::uint8_t {
   layer,
   rms,
+  rms_fused,          ///< one kernel forward and one backward (torchtitan's fused_rmsnorm)
   rms_plus_one,       ///< the weight is kept as its distance from one
   rms_cast_last,      ///< the weight's product is in fp32, before the cast
   rms_t5,             ///< casts only 16-bit weights: the product stays in fp32
@@ -102,6 +104,7 @@ enum class HeadKind : std::uint8_t {
   none,
   language_model,
   masked_lm,
+  pretraining,  ///< masked words, and whether the second sentence follows the first
   sequence_classification,
   token_classification,
   question_answering,
@@ -114,10 +117,11 @@ enum class PoolerKind : std::uint8_t {
   first_token,
   dense_tanh,
   dense_activation,
-  class_and_mean,  ///< the first token beside the mean of the others
-  mean,            ///< of all tokens
-  mean_norm,       ///< of all but the first, with a norm
-  mean_patches     ///< of all but the first
+  pretrained_tanh,  ///< dense and tanh of the first token, which belong to the pretrained network
+  class_and_mean,   ///< the first token beside the mean of the others
+  mean,             ///< of all tokens
+  mean_norm,        ///< of all but the first, with a norm
+  mean_patches      ///< of all but the first
 };
 
 /// What runs on top of a stack, and no loss reads.
@@ -130,6 +134,12 @@ enum class UnreadTop : std::uint8_t {
 
 /// Sizes of 0 follow from others, as said.
 struct Stack {
+  // Whose code runs.
+  bool plain = false;           ///< PyTorch's own modules put together, without what Transformers' classes do besides
+  bool loss_alone = false;      ///< the network gives its loss back without the scores
+  bool output_modules = false;  ///< dense, dropout, sum and norm behind a part are a module of their own, as in BERT
+  bool sequence_first = false;  ///< [tokens, sequences, hidden]: heads are batches of a product without a copy
+  bool activation_adds_bias = false;  ///< the bias before the activation is an operation of its own
   // Input.
   InputKind input = InputKind::tokens;
   std::int64_t vocabulary = 0;
@@ -211,10 +221,11 @@ struct Stack {
   bool softmax_fp32 = true;  ///< of attention written out
   bool causal = true;
   bool looks_for_documents = true;   ///< the host asks whether positions rise by one throughout, if causal
-  bool mask_filled = false;          ///< hidden scores are filled in rather than added to
+  bool mask_filled = false;          ///< hidden scores are filled in rather than added to; plain: of a layer's buffer
   bool always_masked = false;        ///< a mask is given where a causal kernel would do
   bool cross_attention = false;      ///< to the encoder's result
   bool queries_by_position = false;  ///< turned queries are multiplied by a number of their position
+  std::optional<bool> adds_mask;     ///< eager attention of an encoder adds a mask of ones; empty = as the software
   bool sinks = false;                ///< a trained number for each head beside the scores
   double attention_dropout = 0.0;
   double score_cap = 0.0, logit_cap = 0.0;
@@ -262,6 +273,11 @@ struct Stack {
   [[nodiscard]] std::int64_t head_width() const { return head_dim > 0 ? head_dim : heads > 0 ? hidden / heads : 0; }
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
   [[nodiscard]] std::int64_t inner() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
+  /// What a mask of padding would reach, if there were one.
+  [[nodiscard]] bool takes_mask() const {
+    return input == InputKind::tokens && positions != PositionKind::relative &&
+           positions != PositionKind::disentangled && !plain;
+  }
   [[nodiscard]] std::int64_t table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
   /// Of what the last layer gives.
   [[nodiscard]] std::int64_t out_width() const {

@@ -23,9 +23,12 @@ constexpr Choices<PositionKind, 7> kPositions{{{"none", PositionKind::none},
                                                {"alibi", PositionKind::alibi},
                                                {"relative", PositionKind::relative},
                                                {"disentangled", PositionKind::disentangled}}};
-constexpr Choices<RotaryStyle, 2> kRotaryStyles{{{"halves", RotaryStyle::halves}, {"pairs", RotaryStyle::pairs}}};
-constexpr Choices<NormKind, 7> kNorms{{{"layer", NormKind::layer},
+constexpr Choices<bool, 2> kCodes{{{"transformers", false}, {"plain", true}}};
+constexpr Choices<RotaryStyle, 3> kRotaryStyles{
+    {{"halves", RotaryStyle::halves}, {"pairs", RotaryStyle::pairs}, {"complex", RotaryStyle::complex}}};
+constexpr Choices<NormKind, 8> kNorms{{{"layer", NormKind::layer},
                                        {"rms", NormKind::rms},
+                                       {"rms-fused", NormKind::rms_fused},
                                        {"rms-plus-one", NormKind::rms_plus_one},
                                        {"rms-cast-last", NormKind::rms_cast_last},
                                        {"rms-t5", NormKind::rms_t5},
@@ -68,7 +71,8 @@ constexpr Choices<ComposedActivation, 11> kActivationsOfBlocks{
      {"tanh", ComposedActivation::tanh},
      {"clamped-silu", ComposedActivation::clamped_silu},
      {"bloom-gelu", ComposedActivation::bloom_gelu}}};
-constexpr Choices<HeadKind, 8> kHeadKinds{{{"none", HeadKind::none},
+constexpr Choices<HeadKind, 9> kHeadKinds{{{"none", HeadKind::none},
+                                           {"pretraining", HeadKind::pretraining},
                                            {"language-model", HeadKind::language_model},
                                            {"masked-lm", HeadKind::masked_lm},
                                            {"sequence-classification", HeadKind::sequence_classification},
@@ -78,7 +82,8 @@ constexpr Choices<HeadKind, 8> kHeadKinds{{{"none", HeadKind::none},
                                            {"contrastive", HeadKind::contrastive}}};
 constexpr Choices<UnreadTop, 4> kUnreadTops{
     {{"none", UnreadTop::none}, {"norm", UnreadTop::norm}, {"dense", UnreadTop::dense}, {"probe", UnreadTop::probe}}};
-constexpr Choices<PoolerKind, 8> kPoolers{{{"none", PoolerKind::none},
+constexpr Choices<PoolerKind, 9> kPoolers{{{"none", PoolerKind::none},
+                                           {"pretrained-tanh", PoolerKind::pretrained_tanh},
                                            {"first-token", PoolerKind::first_token},
                                            {"dense-tanh", PoolerKind::dense_tanh},
                                            {"dense-activation", PoolerKind::dense_activation},
@@ -177,6 +182,17 @@ constexpr CompositionKey integers(std::string_view name, std::string_view meanin
 }
 
 constexpr CompositionKey kCompositionKeys[] = {
+    choice<&Stack::plain, kCodes>("code", "transformers, or plain: PyTorch's own modules put together"),
+    flag<&Stack::loss_alone>("loss_alone", "the network gives its loss back without the scores"),
+    flag<&Stack::output_modules>("output_modules",
+                                 "dense, dropout, sum and norm behind a part are a module of their own, as in BERT"),
+    flag<&Stack::sequence_first>("sequence_first", "tensors are [tokens, sequences, hidden], of an encoder"),
+    flag<&Stack::activation_adds_bias>("activation_adds_bias", "in an operation of its own"),
+    {"adds_mask", "eager attention of an encoder always adds one; not given: as the software",
+     [](const Value& v, Stack& s) {
+       if (v.exists() && !v.is("as the software")) s.adds_mask = v.boolean();
+     },
+     [](const Stack& s) { return s.adds_mask ? ModelValue(*s.adds_mask) : std::string("as the software"); }},
     choice<&Stack::input, kInputs>("input", "tokens, image or audio"),
     integer<&Stack::vocabulary, kRows>("vocabulary", "rows of the token table"),
     integer<&Stack::embedding_width, kWidth0>("embedding_width", "of the tables, projected to hidden; 0 = hidden"),
@@ -204,7 +220,8 @@ constexpr CompositionKey kCompositionKeys[] = {
     integer<&Stack::max_positions, kRows0>("max_positions", "longest sequence; 0 = any"),
     integer<&Stack::position_offset, kRows0>("position_offset", "rows of the table before the first position"),
     flag<&Stack::positions_from_tokens>("positions_from_tokens", "counted where a token is no padding"),
-    choice<&Stack::rotary_style, kRotaryStyles>("rotary_style", "which numbers are turned together: halves or pairs"),
+    choice<&Stack::rotary_style, kRotaryStyles>("rotary_style",
+                                                "which numbers are turned together: halves, pairs or complex"),
     number<&Stack::rotary_share>("rotary_share", "part of a head that is turned"),
     integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
     flag<&Stack::rotary_fp32>("rotary_fp32", "heads are turned in fp32"),
@@ -234,8 +251,8 @@ constexpr CompositionKey kCompositionKeys[] = {
     needed<&Stack::hidden, kWidth>("hidden", "width"),
     integer<&Stack::layer_groups, kStackLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
     choice<&Stack::norm, kNorms>("norm",
-                                 "layer, layer-written-out, layer-plus-one, rms, rms-plus-one (weights are distances "
-                                 "from one), rms-cast-last or rms-t5"),
+                                 "layer, layer-written-out, layer-plus-one, rms, rms-fused (one kernel), rms-plus-one "
+                                 "(weights are distances from one), rms-cast-last or rms-t5"),
     flag<&Stack::norm_weight>("norm_weight", "norms have weights"),
     flag<&Stack::norm_bias>("norm_bias", "layer norms have biases"),
     choice<&Stack::norm_place, kNormPlaces>(
@@ -331,9 +348,10 @@ constexpr CompositionKey kCompositionKeys[] = {
     integer<&Stack::experts_end, kRows0>("experts_end",
                                          "the layer behind the last with experts; 0 = all may have them"),
     integer<&Stack::expert_step, kLayers1>("expert_step", "every so many layers have experts"),
-    choice<&Stack::head, kHeadKinds>("head",
-                                     "none, language-model, masked-lm, sequence-classification, question-answering, "
-                                     "image-classification or contrastive"),
+    choice<&Stack::head, kHeadKinds>(
+        "head",
+        "none, language-model, masked-lm, pretraining, sequence-classification, question-answering, "
+        "image-classification or contrastive"),
     flag<&Stack::tie_embeddings>("tie_embeddings", "the output projection shares the token table"),
     flag<&Stack::head_bias>("head_bias", "of the output projection"),
     flag<&Stack::logit_offset>("logit_offset", "a row that is not trained is added to the scores, in fp32"),
@@ -345,7 +363,7 @@ constexpr CompositionKey kCompositionKeys[] = {
     flag<&Stack::masked_loss_fp32>("masked_loss_fp32", "… of a masked language model too"),
     choice<&Stack::pooler, kPoolers>("pooler",
                                      "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
-                                     "class-and-mean, mean, mean-norm or mean-patches"),
+                                     "pretrained-tanh, class-and-mean, mean, mean-norm or mean-patches"),
     choice<&Stack::unread_top, kUnreadTops>("unread_top",
                                             "runs beside what the loss reads: none, norm, dense or probe"),
     flag<&Stack::positions_picked>("positions_picked", "an image's table of positions is gathered from by index"),

@@ -13,6 +13,7 @@
 #include "sim/workload/composition.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/families/key_value_store.h"
+#include "sim/workload/families/shared_sequences.h"
 
 namespace ridgeline {
 namespace {
@@ -220,9 +221,9 @@ void check_inference(const ModelDescription& model, const TrainingDescription& h
   if (model.family == ModelFamily::gpt2 && model.key_value_count() != model.heads)
     throw UserError("model.key_value_heads: family gpt2 has keys for each head, but under Megatron-LM");
   const std::int64_t new_tokens = how.inference->new_tokens;
-  if (new_tokens > 0 && model.family == ModelFamily::bert)
-    throw UserError("inference.new_tokens: a bert reads text and writes none; leave it out for one forward pass");
-  if (new_tokens > 0 && model.plain)
+  if (new_tokens > 0 && !families::sees_backwards(model))
+    throw UserError("inference.new_tokens: the network generates no text; leave it out for one forward pass");
+  if (new_tokens > 0 && model.plain.value_or(false))
     throw UserError(
         "inference.new_tokens: generate() is Transformers', and a network written out in PyTorch (model.code: plain) "
         "has none; leave it out for one forward pass");

@@ -35,6 +35,7 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
   if (d.head_width % 2 != 0) m["head_dim"].fail(fmt::format("{} is odd: rotary positions turn pairs", d.head_width));
   // What is stated as it would be without the key.
   if (d.head_width * d.heads == d.hidden) d.head_width = 0;
+  if (d.plain == (d.family == ModelFamily::gpt2)) d.plain.reset();
   if (d.attention_bias == d.bias) d.attention_bias.reset();
   if (d.feed_forward_bias == d.bias) d.feed_forward_bias.reset();
   if (d.head_width == 0 && d.hidden % d.heads != 0)

@@ -90,8 +90,8 @@ void check_model(const ModelDescription& m) {
     refuse(fmt::format("hidden {} is not a multiple of {} heads", m.hidden, m.heads));
   if (m.heads % m.key_value_count() != 0)
     refuse(fmt::format("{} heads cannot share {} key-value heads evenly", m.heads, m.key_value_count()));
-  if (m.fused_norms && !m.plain) refuse("norms: fused goes with code: plain");
-  if (m.complex_rotary && !m.plain) refuse("rotary: complex goes with code: plain");
+  if (m.fused_norms && !m.written_plain()) refuse("norms: fused goes with code: plain");
+  if (m.complex_rotary && !m.written_plain()) refuse("rotary: complex goes with code: plain");
   if (m.family == ModelFamily::llama && m.head_dim() % 2 != 0)
     refuse(fmt::format(
         "hidden {} over {} heads is a head dimension of {}: rotary positions turn pairs, so it must be even", m.hidden,

@@ -68,9 +68,9 @@ struct ModelDescription {
   Activation activation = Activation::gelu;
   bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
-  bool plain = false;           ///< written out in PyTorch, without what Transformers' code does besides
-  bool fused_norms = false;     ///< llama written out: a norm is one kernel forward and one backward
-  bool complex_rotary = false;  ///< llama written out: positions turn complex numbers, keys are copied for each head
+  std::optional<bool> plain;  ///< PyTorch's own modules, without what Transformers' code does besides; empty = gpt2 is
+  bool fused_norms = false;   ///< plain llama: a norm is one kernel forward and one backward
+  bool complex_rotary = false;  ///< plain llama: positions turn complex numbers, keys are copied for each head
   bool sparse_weights = false;  ///< linear layers of the blocks are 2:4 sparse (a what-if)
   std::int64_t labels = 2;      ///< classes of a sequence classifier
   // How the module is written where modules of one network differ (bert).
@@ -91,6 +91,7 @@ struct ModelDescription {
   [[nodiscard]] bool has_position_table() const {
     return family == ModelFamily::composed ? max_positions > 0 : family != ModelFamily::llama;
   }
+  [[nodiscard]] bool written_plain() const { return plain.value_or(family == ModelFamily::gpt2); }
   bool operator==(const ModelDescription&) const = default;
 };
 

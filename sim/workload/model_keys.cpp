@@ -68,9 +68,12 @@ constexpr ModelKey kKeys[] = {
     {"family", "gpt2, bert, llama or composed", kAny,
      [](const Value& v, ModelDescription& d) { d.family = v.choice<ModelFamily>(kFamilies); },
      [](const ModelDescription& d) { return named(kFamilies, d.family); }},
-    {"code", "transformers, or plain: written out in PyTorch", ModelFamily::llama,
-     [](const Value& v, ModelDescription& d) { d.plain = v.choice<bool>(kCodes, false); },
-     [](const ModelDescription& d) { return named(kCodes, d.plain); }},
+    {"code", "transformers, or plain: PyTorch's own modules put together, as family gpt2 is unless it says so", kAny,
+     [](const Value& v, ModelDescription& d) {
+       d.plain.reset();
+       if (v.exists()) d.plain = v.choice<bool>(kCodes);
+     },
+     [](const ModelDescription& d) { return named(kCodes, d.written_plain()); }},
     {"rotary", "complex, with code: plain: positions turn complex numbers, keys and values are copied for each head",
      ModelFamily::llama,
      [](const Value& v, ModelDescription& d) { d.complex_rotary = v.choice<bool>(kRotations, false); },

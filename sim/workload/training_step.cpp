@@ -8,6 +8,7 @@
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/batch_loading.h"
 #include "sim/workload/deepspeed/engine.h"
+#include "sim/workload/families/composed_families.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
@@ -51,8 +52,7 @@ class TrainingLoop {
       : trace_(trace),
         training_(training),
         written_out_(written_out),
-        returns_scores_(model.family != ModelFamily::gpt2),        // as Transformers' models do
-        extra_inputs_(model.family == ModelFamily::bert ? 2 : 0),  // masks and types of tokens
+        network_(families::composition_of(model)),
         eager_(trace),
         optimizer_(optimizers::make_optimizer(training)) {
     eager_.tf32 = training.matmuls_in_tf32();
@@ -241,7 +241,10 @@ class TrainingLoop {
   void micro_batch(std::int64_t number) {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
-    if (training_.data_loader == DataLoader::tensor_dataset) load_batch(eager_, batch_, extra_inputs_);
+    if (training_.data_loader == DataLoader::tensor_dataset) {
+      const int masks_and_types = network_->stack.type_vocabulary > 0 ? 2 : 0;
+      load_batch(eager_, batch_, masks_and_types);
+    }
     family_->cut_sequences(batch_);
     Tensor loss;
     // Without it every micro-batch exchanges its gradients.
@@ -254,7 +257,7 @@ class TrainingLoop {
     CompiledRange range;
     range.forward.begin = recorder.position();
     eager_.offload = training_.activation_offload;
-    range.returns_scores = returns_scores_;
+    range.returns_scores = !network_->stack.loss_alone;
     if (const auto type = megatron_ ? std::nullopt : autocast_type(training_.precision)) {
       // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).
       eager_.autocast.enter(replicas_ ? DType::fp16 : *type);
@@ -324,8 +327,7 @@ class TrainingLoop {
   OpTrace& trace_;
   const TrainingDescription& training_;
   std::int64_t written_out_;
-  bool returns_scores_;
-  int extra_inputs_;
+  CompositionHandle network_;
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;

@@ -133,10 +133,11 @@ TEST(Families, MemoryMeasuredAgain) {
   EXPECT_EQ(family_errors("networks/memory_again.jsonl.gz", false, bars).reserved.size(), 5u);
 }
 
-std::string refusal_of_training(const std::string& training, const std::string& hardware = "nvidia-h100-sxm5-80gb") {
+std::string refusal_of_training(const std::string& training, const std::string& hardware = "nvidia-h100-sxm5-80gb",
+                                const std::string& model = "gpt2") {
   ScenarioSource source;
-  source.text =
-      "{hardware: " + hardware + ", model: gpt2, training: {micro_batch: 2, sequence_length: 128, " + training + "}}";
+  source.text = "{hardware: " + hardware + ", model: " + model + ", training: {micro_batch: 2, sequence_length: 128, " +
+                training + "}}";
   source.text_name = "s.yaml";
   try {
     load_scenario(source);
@@ -153,7 +154,9 @@ TEST(Families, EightBitsAndChunksAreRefusedWhereTheyAreNotModelled) {
   EXPECT_THAT(refusal_of_training("precision: bf16, fp8: rowise"), HasSubstr("rowwise"));
   EXPECT_THAT(refusal_of_training("precision: bf16, fp8: tensorwise", "nvidia-a100-sxm4-80gb"), HasSubstr("Hopper"));
   EXPECT_THAT(refusal_of_training("precision: bf16, fp8: tensorwise, compile: true"), HasSubstr("torch.compile"));
-  EXPECT_THAT(refusal_of_training("precision: bf16, loss_code: chunked"), HasSubstr("expected whole"));
+  EXPECT_EQ(refusal_of_training("precision: bf16, loss_code: chunked"), "no mistake was found");
+  EXPECT_THAT(refusal_of_training("precision: bf16, loss_code: chunked", "nvidia-h100-sxm5-80gb", "bert-base"),
+              HasSubstr("expected whole"));
 }
 
 // A loss in chunks multiplies hidden states by the table and nothing else: whatever changes scores goes with a whole.

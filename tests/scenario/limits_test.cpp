@@ -173,8 +173,7 @@ TEST(ScenarioLimits, NewTokensAreWrittenByWhatWrites) {
   EXPECT_EQ(told("family: gpt2", 0), "taken");
   EXPECT_EQ(told("family: bert", 0), "taken");
   EXPECT_EQ(told("family: bert", 1),
-            "limits.yaml:3:44: inference.new_tokens: a bert reads text and writes none; leave it out for one forward "
-            "pass");
+            "limits.yaml:3:44: inference.new_tokens: the network generates no text; leave it out for one forward pass");
 }
 
 TEST(ScenarioLimits, RowsOfPackedSequencesAreFilled) {

@@ -135,10 +135,12 @@ class WaysToTrain {
           way.training.parallel.sequence_parallel = sequence;
         });
     for (const ContextRotation rotation : {ContextRotation::all_gather, ContextRotation::all_to_all})
-      add("context parallel", ModelFamily::llama, [&](WayToTrain& way) {
-        way.training.parallel.context = 4;
-        way.training.parallel.rotation = rotation;
-      });
+      for (const ModelFamily family : {ModelFamily::bert, ModelFamily::llama})
+        add("context parallel", family, [&](WayToTrain& way) {
+          if (family == ModelFamily::bert) way.model.head = ModelHead::masked_lm;
+          way.training.parallel.context = 4;
+          way.training.parallel.rotation = rotation;
+        });
     for (const DataStrategy strategy : {DataStrategy::ddp, DataStrategy::fsdp})
       add("expert parallel", ModelFamily::gpt2, [&](WayToTrain& way) {
         way.model = experts();
@@ -183,9 +185,10 @@ class WaysToTrain {
     for (const PipelineSchedule schedule :
          {gpipe, one_forward_one_backward, interleaved, zb1p, zbv, interleaved_zero_bubble})
       for (const std::int64_t rank : {0, 1})
-        for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::llama})
+        for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::bert, ModelFamily::llama})
           add("pipeline", family, [&](WayToTrain& way) {
             way.model.layers = 4;
+            if (family == ModelFamily::bert) way.model.head = ModelHead::masked_lm;
             way.model.tie_embeddings = false;
             way.training.gradient_accumulation = 4;
             way.training.parallel.pipeline = 2;
@@ -200,7 +203,7 @@ class WaysToTrain {
       for (const std::int64_t beams : {1, 3})
         for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::llama})
           add("generation", family, [&](WayToTrain& way) {
-            way.model.plain = false;
+            way.model.plain.reset();
             way.training.gradient_accumulation = 1;
             way.training.sequence_length = 16;
             way.training.inference = InferenceDescription{2, 4, beams, cache};

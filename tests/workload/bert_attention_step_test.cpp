@@ -72,17 +72,17 @@ TEST(BertAttentionStep, AMaskOfOnesIsAddedToScores) {
         step.model.adds_mask = true;
       }),
       R"(
-[forward]
+[forward positions]
 + pointwise x3 +30t fill 3x5 bf16 (> 30) +30t add 3x5 bf16 (30 > 30) +30t scale 3x5 bf16 (30 > 30) -30 -30
 [forward layers.0.attention]
 - softmax
 + pointwise +300t add 30x5 bf16,bf16->bf16 broadcast (300 30 > 300) -300
 + softmax +300 softmax 30x5 bf16 (300 > 300)
-- contiguous
-+ contiguous +360 copy 30x6 bf16 permuted (360 > 360) -360 -300
-[forward head]
-- pointwise
-+ pointwise +72 tanh 3x12 bf16 (72 > 72) -72 -30
+- view
++ view -360 -360 -360 -300
+[forward layers.0]
+- layer_norm_module
++ layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60) -360 -30
 [backward]
 - backward_first x34
 + backward_first x38

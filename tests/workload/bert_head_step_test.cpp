@@ -15,7 +15,7 @@ const OddStep kHeadedBert =
 // of the head is a view (408t): it is added to that of the embedding in a new tensor.
 TEST(BertHeadStep, AMaskedTokenIsFoundByATransformAndTheTokenTable) {
   EXPECT_EQ(kHeadedBert.changed([](OddStep& step) { step.model.head = ModelHead::masked_lm; }), R"(
-[forward layers.0.feed_forward]
+[forward layers.0]
 - view
 [forward head]
 - linear; pointwise; dropout_off; linear
@@ -74,7 +74,8 @@ TEST(BertHeadStep, PretrainingAddsTheLossOfTwoHeads) {
 + cross_entropy +510 log_softmax 15x17 bf16 (510 > 510) +2t +2 nll_loss 15x17 bf16 (510 120 > 2)
 + view; view
 + cross_entropy +12 log_softmax 3x2 bf16 (12 > 12) +2t +2 nll_loss 3x2 bf16 (12 24 > 2)
-+ pointwise +2t add 1x1 bf16,bf16->bf16 (2 2 > 2) -2 -2 -510 -12
+[forward head]
++ pointwise +2t add 1x1 bf16,bf16->bf16 (2 2 > 2) -2 -2 -12 -510
 [backward]
 - backward_first x27
 + backward_first x34
@@ -119,7 +120,7 @@ TEST(BertHeadStep, PretrainingAddsTheLossOfTwoHeads) {
 // the length (3 · 8 = 24), and the mean of both losses is taken. Backward both columns are joined again.
 TEST(BertHeadStep, AnAnswerHasABeginningAndAnEnd) {
   EXPECT_EQ(kHeadedBert.changed([](OddStep& step) { step.model.head = ModelHead::question_answering; }), R"(
-[forward layers.0.feed_forward]
+[forward layers.0]
 - view
 [forward head]
 - linear; pointwise; dropout_off; linear
@@ -135,7 +136,7 @@ TEST(BertHeadStep, AnAnswerHasABeginningAndAnEnd) {
 + cross_entropy +30 log_softmax 3x5 bf16 (30 > 30) +2t +2 nll_loss 3x5 bf16 (30 24 > 2)
 + cross_entropy +30 log_softmax 3x5 bf16 (30 > 30) +2t +2 nll_loss 3x5 bf16 (30 24 > 2)
 + pointwise +2t add 1x1 bf16,bf16->bf16 (2 2 > 2)
-+ loss_division +2t div 1x1 bf16 (2 > 2) -2 -60 -2 -2 -30 -30
++ loss_division +2t div 1x1 bf16 (2 > 2) -2 -2 -2 -30 -30 -60
 [backward]
 - backward_first x27
 + backward_first x33

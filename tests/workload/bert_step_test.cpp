@@ -32,6 +32,7 @@ attention_fused +360 +120 +16 +8 flash_attention 3x2x5x6 bf16 (360 360 360 > 360
 transpose; view; view
 linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
 dropout_off
+[forward layers.0]
 pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360)
 layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60) -360
 [forward layers.0.feed_forward]
@@ -39,6 +40,7 @@ linear +600 addmm 15x20x12 nt bf16 (360 480 40 > 600)
 pointwise +600 gelu 15x20 bf16 (600 > 600)
 linear +360t addmm 15x12x20 nt bf16 (600 480 24 > 360)
 dropout_off
+[forward layers.0]
 pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360)
 layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60) -360
 view
@@ -69,10 +71,11 @@ addmm_backward +72t mm 3x12x12 nn bf16 (72 288 > 72) +288g mm 12x12x3 tn bf16 (7
     sum 3x12 bf16 rows (72 > 24) -72 -360
 accumulate_grad; view_backward; accumulate_grad
 pointwise_backward +360t fill 15x12 bf16 (> 360) copy 3x12 bf16 permuted (72 > 360) -72
-[backward layers.0.feed_forward]
+[backward layers.0]
 layer_norm_backward +360t +24g +24g native_layer_norm_backward 15x12 bf16 (360 360 24 60 60 > 360 24 24) -360 -360
     -60 -60
 accumulate_grad; accumulate_grad; add_backward; view_backward
+[backward layers.0.feed_forward]
 addmm_backward +600t mm 15x20x12 nn bf16 (360 480 > 600) +480g mm 12x20x15 tn bf16 (360 600 > 480) +24g
     sum 15x12 bf16 rows (360 > 24) -600
 accumulate_grad; view_backward; accumulate_grad; view_backward
@@ -82,10 +85,11 @@ addmm_backward +360t mm 15x12x20 nn bf16 (600 480 > 360) +480g mm 20x12x15 tn bf
     sum 15x20 bf16 rows (600 > 40) -600 -360
 accumulate_grad; view_backward; accumulate_grad; view_backward
 fan_in_add add_ 15x12 bf16,bf16->bf16 (360 360 > 360) -360
-[backward layers.0.attention]
+[backward layers.0]
 layer_norm_backward +360t +24g +24g native_layer_norm_backward 15x12 bf16 (360 360 24 60 60 > 360 24 24) -360 -360
     -60 -60
 accumulate_grad; accumulate_grad; add_backward; view_backward
+[backward layers.0.attention]
 addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
     sum 15x12 bf16 rows (360 > 24)
 accumulate_grad; view_backward; accumulate_grad; view_backward; view_backward; view_backward
@@ -141,9 +145,11 @@ TEST(BertStep, DropoutKeepsAMaskOfBytes) {
 + dropout +180 +360 native_dropout 180 bf16 (360 > 360 180) -360 -360 -360 -120
 [forward layers.0.attention]
 - dropout_off
+[forward layers.0]
 + dropout +180 +360t native_dropout 180 bf16 (360 > 360 180) -360
 [forward layers.0.feed_forward]
 - dropout_off
+[forward layers.0]
 + dropout +180 +360t native_dropout 180 bf16 (360 > 360 180) -360
 [forward head]
 - dropout_off
@@ -156,13 +162,15 @@ TEST(BertStep, DropoutKeepsAMaskOfBytes) {
 + addmm_backward +72t mm 3x12x4 nn bf16 (24 96 > 72) +96g mm 4x12x3 tn bf16 (24 72 > 96) +8g
     sum 3x4 bf16 rows (24 > 8) -24 -72
 + pointwise_backward +72t native_dropout_backward 3x12 bf16,bool->bf16 (72 36 > 72) -72 -36
-[backward layers.0.feed_forward]
+[backward layers.0]
 + pointwise_backward +360t native_dropout_backward 15x12 bf16,bool->bf16 (360 180 > 360) -180
+[backward layers.0.feed_forward]
 - addmm_backward
 + addmm_backward +600t mm 15x20x12 nn bf16 (360 480 > 600) +480g mm 12x20x15 tn bf16 (360 600 > 480) +24g
     sum 15x12 bf16 rows (360 > 24) -360 -600
-[backward layers.0.attention]
+[backward layers.0]
 + pointwise_backward +360t native_dropout_backward 15x12 bf16,bool->bf16 (360 180 > 360) -180
+[backward layers.0.attention]
 - addmm_backward
 + addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
     sum 15x12 bf16 rows (360 > 24) -360

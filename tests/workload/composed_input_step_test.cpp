@@ -136,7 +136,7 @@ TEST(ComposedInputStep, PositionsAreRowsOfATable) {
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
 + pointwise x2 +40t arange 1x5 int64 (> 40) +40 add 1x5 int64 (40 > 40) -40
 + embedding +120t embedding 5 of 7x12 bf16 (168 40 > 120)
-+ pointwise +360 add 3x60 bf16,bf16->bf16 rows (360 120 > 360) -120 -360
++ pointwise +360 add 3x60 bf16,bf16->bf16 rows (360 120 > 360) -360 -120
 [backward]
 - backward_first x34
 + backward_first x38

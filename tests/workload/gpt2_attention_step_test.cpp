@@ -83,7 +83,7 @@ TEST(Gpt2AttentionStep, MathAttentionIsMadeOfOperationsInFp32) {
 + bmm_backward +720t bmm 6x 5x6x5 tn fp32 (600 720 > 720) +600t bmm 6x 5x5x6 nt fp32 (720 720 > 600) -720 -720
 - split_backward
 + softmax_backward +600t +600t softmax_backward 30x5 fp32 (600 600 > 600) -600 -600 -600
-+ view_backward
++ add_backward; view_backward
 + bmm_backward +720t bmm 6x 6x5x5 tn fp32 (720 600 > 720) +720t bmm 6x 5x6x5 nt fp32 (600 720 > 720) -600 -720 -720
 + view_backward; view_backward; view_backward; view_backward; view_backward; view_backward
 + pointwise_backward +720t scale 36x5 fp32 (720 > 720) -720
@@ -189,6 +189,7 @@ pointwise +600 gelu 15x20 fp16 (600 > 600)
 linear_autocast +24t cast 1x12 fp32->fp16 (48 > 24) +480 cast 12x20 fp32->fp16 (960 > 480) +360t
     addmm 15x12x20 nt fp16 (600 480 24 > 360)
 dropout_off
+[forward layers.0]
 pointwise +720 add 15x12 fp32,fp16->fp32 (720 360 > 720) -360
 [forward final_norm]
 layer_norm +720t +60 +60 native_layer_norm 15x12 fp32 (720 48 48 > 720 60 60)
@@ -221,9 +222,10 @@ cast_backward +816g cast 17x12 fp16->fp32 (408 > 816) -408
 layer_norm_backward +720t +48g +48g native_layer_norm_backward 15x12 fp32 (720 720 48 60 60 > 720 48 48) -720 -720
     -60 -60
 accumulate_grad; accumulate_grad; add_backward
-[backward layers.0.feed_forward]
+[backward layers.0]
 cast_backward +360t cast 15x12 fp32->fp16 (720 > 360)
 view_backward
+[backward layers.0.feed_forward]
 addmm_backward +600t mm 15x20x12 nn fp16 (360 480 > 600) +480t mm 12x20x15 tn fp16 (360 600 > 480) +24t
     sum 15x12 fp16 rows (360 > 24) -360 -600 -480
 view_backward; view_backward

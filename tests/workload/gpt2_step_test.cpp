@@ -33,6 +33,7 @@ linear +600 addmm 15x20x12 nt bf16 (360 480 40 > 600)
 pointwise +600 gelu 15x20 bf16 (600 > 600)
 linear +360t addmm 15x12x20 nt bf16 (600 480 24 > 360)
 dropout_off
+[forward layers.0]
 pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360
 [forward final_norm]
 layer_norm +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)

@@ -59,13 +59,12 @@ pointwise +1080t add 15x36 bf16,bf16->bf16 (1080 1080 > 1080) -1080 -1080
 pointwise x6 +2160 cast 15x36 bf16->fp32 (1080 > 2160) +2160t pow 15x36 fp32 (2160 > 2160) +60t
     mean 15x36 fp32 (2160 > 60) -2160 +60t add 15x1 fp32 (60 > 60) +60 sqrt 15x1 fp32 (60 > 60) -60 +2160t
     mul 15x36 fp32,fp32->fp32 broadcast (2160 60 > 2160) +1080 cast 15x36 fp32->bf16 (2160 > 1080) +1080
-    mul 15x36 bf16,bf16->bf16 rows (72 1080 > 1080) -2160 -60 -1080 -1080
-view
+    mul 15x36 bf16,bf16->bf16 rows (72 1080 > 1080) -2160 -60 -1080
 [forward head]
 linear +510t mm 15x17x36 nt bf16 (1080 1224 > 510) +1020t cast 15x17 bf16->fp32 (510 > 1020)
 view; view
 [forward head.loss]
-cross_entropy +1020 log_softmax 15x17 fp32 (1020 > 1020) +4t +4 nll_loss 15x17 fp32 (1020 120 > 4) -1020 -510
+cross_entropy +1020 log_softmax 15x17 fp32 (1020 > 1020) +4t +4 nll_loss 15x17 fp32 (1020 120 > 4) -1020 -1080 -510
 [forward]
 loss_division +4 div 1x1 fp32 (4 > 4) -4
 [backward]
@@ -80,7 +79,7 @@ cast_backward +510t cast 15x17 fp32->bf16 (1020 > 510) -1020
 view_backward
 [backward head]
 mm_backward +1224g mm 17x36x15 tn bf16 (510 1080 > 1224) +1080t mm 15x36x17 nn bf16 (510 1224 > 1080) -510 -1080
-view_backward; view_backward; accumulate_grad; view_backward
+view_backward; view_backward; accumulate_grad
 [backward final_norm]
 pointwise_backward +1080t mul 15x36 bf16,bf16->bf16 rows (1080 72 > 1080) +1080t
     mul 15x36 bf16,bf16->bf16 (1080 1080 > 1080) +72g sum 15x36 bf16 rows (1080 > 72) -1080 -1080 -1080
@@ -217,6 +216,9 @@ TEST(LlamaStep, ANormMayBeOneKernel) {
 + pointwise +1080 add 15x36 bf16,bf16->bf16 (1080 1080 > 1080) -1080
 [forward final_norm]
 + layer_norm_module +1080 +60 rms_norm 15x36 bf16 (1080 72 > 1080 60)
+[forward head.loss]
+- cross_entropy
++ cross_entropy +1020 log_softmax 15x17 fp32 (1020 > 1020) +4t +4 nll_loss 15x17 fp32 (1020 120 > 4) -1020 -510
 [backward final_norm]
 - pointwise_backward
 + layer_norm_backward +1080t +72g rms_norm_backward 15x36 bf16 (1080 1080 72 60 > 1080 72) -1080 -1080 -60

@@ -36,13 +36,13 @@ TEST(LlamaVariantsStep, EagerAttentionCopiesKeysForEachHead) {
 + matmul_copy +1080 copy 90x6 bf16 permuted (1080 > 1080) +900t bmm 18x 5x5x6 nt bf16 (1080 1080 > 900)
 + pointwise +900t scale 90x5 bf16 (900 > 900) -900
 + pointwise +900t add 90x5 bf16,bf16->bf16 broadcast (900 150 > 900) -900 +1800t cast 90x5 bf16->fp32 (900 > 1800)
-+ softmax +1800 softmax 90x5 fp32 (1800 > 1800) +900 cast 90x5 fp32->bf16 (1800 > 900) -900 -1800
++ softmax +1800 softmax 90x5 fp32 (1800 > 1800) +900 cast 90x5 fp32->bf16 (1800 > 900) -1800
 + dropout_off
 + matmul +1080t bmm 18x 5x6x5 nn bf16 (900 1080 > 1080)
 + transpose
-+ contiguous +1080 copy 90x6 bf16 permuted (1080 > 1080) -1080
++ contiguous +1080 copy 90x6 bf16 permuted (1080 > 1080)
 - linear
-+ linear +1080t mm 15x36x36 nt bf16 (1080 2592 > 1080) -1080 -360 -360
++ linear +1080t mm 15x36x36 nt bf16 (1080 2592 > 1080) -1080 -360 -360 -1080 -900
 [backward layers.0.attention]
 - mm_backward
 + mm_backward +2592g mm 36x36x15 tn bf16 (1080 1080 > 2592) +1080t mm 15x36x36 nn bf16 (1080 2592 > 1080) -1080
@@ -119,6 +119,7 @@ TEST(LlamaVariantsStep, TransformersCodeDoesMoreBesides) {
     mean 15x36 fp32 (2160 > 60) -2160 +60t add 15x1 fp32 (60 > 60) +60 sqrt 15x1 fp32 (60 > 60) -60 +2160t
     mul 15x36 fp32,fp32->fp32 broadcast (2160 60 > 2160) +1080 cast 15x36 fp32->bf16 (2160 > 1080) +1080
     mul 15x36 bf16,bf16->bf16 rows (72 1080 > 1080) -2160 -60 -1080 -40 -1080
++ view
 [forward head.loss]
 + pointwise x4 +144t fill 3x6 int64 (> 144) copy 3x5 int64 permuted (120 > 144) +120
     copy 3x5 int64 permuted (120 > 120)
@@ -127,6 +128,8 @@ TEST(LlamaVariantsStep, TransformersCodeDoesMoreBesides) {
 [backward head.loss]
 - nll_backward
 + nll_backward +1020t nll_loss_backward 15x17 fp32 (4 120 > 1020) -4 -120 -4
+[backward head]
++ view_backward
 [backward embeddings]
 - per_parameter_zero_grad x12
 + per_parameter_zero_grad x12 -1224 -2592 -864 -864 -2592 -1440 -1440 -1440 -72 -72 -72 -1224

@@ -28,8 +28,8 @@ constexpr char kLoraStepListing1[] = R"(
 + linear +720t mm 15x12x3 nt fp32 (180 144 > 720)
 + pointwise +720t scale 15x12 fp32 (720 > 720) -720
 + pointwise +720t add 15x12 bf16,fp32->fp32 (360 720 > 720) -720
-+ pointwise +360t cast 15x12 fp32->bf16 (720 > 360) -720 -360 -600
-+ dropout_off
++ pointwise +360t cast 15x12 fp32->bf16 (720 > 360) -720 -360
++ dropout_off -600
 [backward layers.0.feed_forward.lora]
 + cast_backward +720t cast 15x12 bf16->fp32 (360 > 720)
 + add_backward
@@ -77,7 +77,7 @@ constexpr char kLoraStepListing2[] = R"(
 + pointwise +1200t cast 15x20 bf16->fp32 (600 > 1200)
 + dropout +300t +1200 native_dropout 300 fp32 (1200 > 1200 300) -300
 - pointwise
-+ pointwise +360t cast 15x12 fp32->bf16 (720 > 360) -720 -1200 -360 -600
++ pointwise +360t cast 15x12 fp32->bf16 (720 > 360) -720 -1200 -360
 [backward]
 - backward_first x26
 + backward_first x27

@@ -16,6 +16,8 @@ layer_norm +360@1 +60@1 +60@1 native_layer_norm 15x12 bf16@1 (360 24 24 > 360 60
 [forward layers.1]
 pointwise +360@1 add 15x12 bf16,bf16->bf16@1 (360 360 > 360) -360
 layer_norm +360@1 +60@1 +60@1 native_layer_norm 15x12 bf16@1 (360 24 24 > 360 60 60)
+[forward layers.1]
+pointwise +360@1 add 15x12 bf16,bf16->bf16@1 (360 360 > 360) -360 -360
 [backward layers.1]
 layer_norm_backward +360t@1 +24g@1 +24g@1 native_layer_norm_backward 15x12 bf16@1 (360 360 24 60 60 > 360 24 24) -360
     -360 -60 -60

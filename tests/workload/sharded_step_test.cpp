@@ -33,7 +33,6 @@ TEST(ShardedStep, ShardsAreGatheredAndReduced) {
 + collective all_gather 2368 bytes bf16, 2 ranks shard@1 (1184 > 2368) event5@1
 + fsdp_copy_out wait3@2 wait3@1 wait5@0 +24w +24w +864w +72w +288w +24w +24w +24w +480w +40w +480w +24w +288t
     copy_to_device 1x36 int64 to gpu (288 > 288) -288 copy 1x1184 bf16 (2368 > 2368) event6 -672
-[forward layers.0.feed_forward]
 + fsdp_hooks -24 -24 -864 -72 -288 -24 -24 -24 -480 -40 -480 -24
 [forward head.loss]
 + fsdp_hooks
@@ -66,7 +65,7 @@ TEST(ShardedStep, ShardsAreGatheredAndReduced) {
 }
 
 constexpr char kShardedStepListing1[] = R"(
-[forward layers.0.feed_forward]
+[forward layers.0]
 - fsdp_hooks
 + fsdp_hooks
 [backward]

@@ -47,7 +47,6 @@ constexpr char kSplitLlamaStepListing1[] = R"(
 + dtensor_op_backward; dtensor_op_backward x4
 - mm_backward
 + mm_backward +648g mm 9x36x18 tn bf16 (324 1296 > 648) +1296t mm 18x36x9 nn bf16 (324 648 > 1296) -324 -1296
-- view_backward
 + dtensor_op_backward
 + dtensor_redistribute +1296t copy 1x648 bf16 (1296 > 1296)
 + collective event8 wait8@1 all_reduce 1296 bytes bf16, 2 ranks tensor@1 (1296 > 1296) event9@1 wait9@0 -1296
@@ -66,13 +65,10 @@ constexpr char kSplitLlamaStepListing1[] = R"(
 - mm_backward
 + mm_backward +720g mm 10x36x18 tn bf16 (360 1296 > 720) +1296t mm 18x36x10 nn bf16 (360 720 > 1296) -360 -1296
 + dtensor_op_backward
-[backward layers.0]
 + dtensor_redistribute +1296t copy 1x648 bf16 (1296 > 1296)
 + collective event10 wait10@1 all_reduce 1296 bytes bf16, 2 ranks tensor@1 (1296 > 1296) event11@1 wait11@0 -1296
-+ dtensor_op_backward; dtensor_op_backward; dtensor_op_backward x4
 [backward layers.0]
-+ dtensor_redistribute +1296t copy 1x648 bf16 (1296 > 1296)
-+ collective event12 wait12@1 all_reduce 1296 bytes bf16, 2 ranks tensor@1 (1296 > 1296) event13@1 wait13@0 -1296
++ dtensor_op_backward; dtensor_op_backward; dtensor_op_backward x4
 [backward embeddings]
 - embedding_backward
 + dtensor_op_backward; dtensor_op_backward

@@ -29,6 +29,11 @@ const std::map<std::string, std::string>& staged_kinds() {
       {"masked language model",
        "vocabulary: 1000, causal: false, head: masked-lm, positions: learned, max_positions: 32, embedding_norm: true, "
        "head_transform: true, head_bias: true"},
+      {"plain decoder", shared + ", code: plain, rotary_style: complex, grouping: copied, key_value_heads: 4"},
+      {"layers of BERT",
+       "vocabulary: 1000, causal: false, head: masked-lm, positions: learned, max_positions: 32, embedding_norm: true, "
+       "type_vocabulary: 2, norm_place: post, final_norm: false, output_modules: true, activation_adds_bias: true, "
+       "head_transform: true, head_bias: true"},
       {"classes",
        "vocabulary: 1000, causal: false, head: sequence-classification, pooler: dense-tanh, positions: "
        "learned, max_positions: 32"}};

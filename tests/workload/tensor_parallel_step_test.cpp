@@ -54,8 +54,8 @@ TEST(TensorParallelStep, LayersOfAGpt2AreSplit) {
 + addmm_backward +360t mm 15x12x10 nn bf16 (300 240 > 360) +240g mm 10x12x15 tn bf16 (300 360 > 240) +20g
     sum 15x10 bf16 rows (300 > 20) -300 -360
 + accumulate_grad; view_backward; tensor_boundary_backward
-[backward layers.0]
 + collective all_reduce 360 bytes bf16, 2 ranks tensor (360 > 360)
+[backward layers.0]
 - view_backward
 [backward layers.0.attention]
 - addmm_backward
@@ -73,7 +73,6 @@ TEST(TensorParallelStep, LayersOfAGpt2AreSplit) {
 + addmm_backward +360t mm 15x12x18 nn bf16 (540 432 > 360) +432g mm 18x12x15 tn bf16 (540 360 > 432) +36g
     sum 15x18 bf16 rows (540 > 36) -540 -360
 + tensor_boundary_backward
-[backward layers.0]
 + collective all_reduce 360 bytes bf16, 2 ranks tensor (360 > 360)
 [backward embeddings]
 - per_parameter_zero_grad x16

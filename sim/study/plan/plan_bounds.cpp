@@ -7,6 +7,7 @@
 #include "sim/answer/peak.h"
 #include "sim/memory/memory_run.h"
 #include "sim/workload/composition.h"
+#include "sim/workload/families/composed_families.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/parallel/schedule.h"
 
@@ -128,7 +129,8 @@ double passes_held(const Scenario& s) {
 /// What the loss keeps of a micro-batch, at least.
 double logits_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
-  if (s.model.family != ModelFamily::gpt2 && s.model.family != ModelFamily::llama) return 0.0;
+  if (families::composition_of(s.model)->stack.head != HeadKind::language_model || t.loss_code == LossCode::chunked)
+    return 0.0;
   const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.tokens_of_rank());
   return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);
 }

@@ -147,25 +147,4 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
   return result;
 }
 
-// Both factors are multiplied by the root of the scale, so that scores do not overflow; a causal mask is built from
-// ones and added.
-Tensor math_attention(Eager& eager, const Tensor& query, const Tensor& key, const Tensor& value, bool causal,
-                      bool with_dropout) {
-  const Tensor q = to(eager, query, DType::fp32), k = to(eager, key, DType::fp32), v = to(eager, value, DType::fp32);
-  const Tensor scaled_q = scale(eager, q);
-  Tensor bias;
-  if (causal) {
-    const Tensor below = full(eager, {q.sizes[2], k.sizes[2]}, DType::boolean);
-    pointwise(eager, PointwiseFunction::other, {&below}, below);  // tril
-    bias = full(eager, {q.sizes[2], k.sizes[2]}, q.type);
-    pointwise(eager, PointwiseFunction::masked_fill, {&bias, &below}, bias);
-  }
-  const Tensor scaled_k = scale(eager, transpose(eager, k, 2, 3));
-  Tensor scores = matmul(eager, scaled_q, scaled_k);
-  if (causal) add_in_place(eager, scores, bias);
-  scores = softmax(eager, scores, scores.type);
-  if (with_dropout) scores = dropout(eager, scores);
-  return to(eager, matmul(eager, scores, v), query.type);
-}
-
 }  // namespace ridgeline::eager::aten

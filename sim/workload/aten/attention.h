@@ -1,4 +1,4 @@
-// The fused backends of scaled_dot_product_attention, and the one made of ordinary operations.
+// The fused backends of scaled_dot_product_attention.
 #pragma once
 
 #include "sim/workload/eager/tensor.h"
@@ -23,9 +23,6 @@ struct FusedAttention {
 /// `op` without autograd; `statistics` that nobody reads are left out, where the backend can.
 FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q, const Tensor& k, const Tensor& v,
                              const Tensor& mask, bool statistics);
-
-/// Scaled matmul, mask, softmax, dropout, matmul, as the math backend runs them: in fp32, whatever the operands are.
-Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout);
 
 /// The backend of a fused choice.
 AttentionBackend backend_of(AttentionChoice choice);

@@ -5,8 +5,9 @@
 
 namespace ridgeline::eager::aten {
 
-/// In fp32 whatever the operands are. `mask` may be undefined, and may want a gradient; it is added in place. Rows that
-/// see nothing become zeros: one more comparison, reduction and selection of all scores.
+/// In fp32 whatever the operands are; both factors of scores are multiplied by the root of their scale. `mask` may be
+/// undefined, and may want a gradient; it is added in place. Rows that see nothing become zeros: one more comparison,
+/// reduction and selection of all scores.
 Tensor safe_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal,
                       bool with_dropout);
 

@@ -27,6 +27,7 @@ Composed::Composed(Eager& eager, const ModelDescription& model, CompositionHandl
             },
             [this](Tensor& keys, Tensor& values) { remember(keys, values); },
             [this] { return generates_; },
+            [this] { return store != nullptr; },
             [this] { return store != nullptr && store->fixed(); },
             [this] { return visible_keys(); },
             place,
@@ -75,21 +76,30 @@ void Composed::make_head(const StagePart& part) {
   const std::int64_t width = s.table_width();
   switch (s.head) {
     case HeadKind::none: return;
+    case HeadKind::pretraining:
     case HeadKind::masked_lm:
-    case HeadKind::language_model:
+    case HeadKind::language_model: {
+      if (s.pooler == PoolerKind::pretrained_tanh) pooler_ = at.linear_layer(s.hidden, s.hidden, true);
+      // A parameter of the outer module is first in order and last on the device.
+      Parameter* bias = s.head_bias && s.output_modules ? unallocated_parameter() : nullptr;
       if (s.head_transform) {
         transform_ = at.linear_layer(width, s.hidden, s.head_transform_bias);
         transform_norm_ = at.norm_layer(width);
       }
       head_ = s.tie_embeddings && part.embedding ? at.tokens()
                                                  : at.linear_layer(split_.vocabulary(s.vocabulary), width, false);
-      if (s.head_bias) head_.bias = at.parameter({split_.vocabulary(s.vocabulary)});
+      if (bias != nullptr) allocate(*bias, {split_.vocabulary(s.vocabulary)}, type());
+      else if (s.head_bias) bias = at.parameter({split_.vocabulary(s.vocabulary)});
+      head_.bias = bias;
+      if (s.head == HeadKind::pretraining) relation_ = at.linear_layer(2, s.hidden, true);
       if (s.logit_offset)
         logit_offset_ = buffer({1, split_.splits_logits() ? split_.vocabulary(s.vocabulary) : s.vocabulary}, type());
       return;
+    }
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
     case HeadKind::image_classification:
+      if (s.pooler == PoolerKind::pretrained_tanh) pooler_ = at.linear_layer(s.hidden, s.hidden, true);
       trains_head_ = true;
       if (s.pooler == PoolerKind::dense_tanh || s.pooler == PoolerKind::dense_activation)
         pooler_ = at.linear_layer(s.hidden, s.hidden, true);
@@ -129,17 +139,23 @@ Tensor Composed::loss(const Batch& batch) {
   stacks_.front().run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
-  if (s.head == HeadKind::language_model && site_.training.loss_code == LossCode::chunked)
+  if (s.head == HeadKind::language_model && site_.training.loss_code == LossCode::chunked) {
+    stacks_.back().forget();
     return chunked_loss(eager_, x, head_, batch.targets[0]);
-  // A decoder beside an encoder gives its hidden states up, others have them in a variable.
-  output = output_of(s.head == HeadKind::language_model && s.cross_attention ? std::move(x) : x);
-  return loss_of(output.scores, batch.targets);
+  }
+  // A decoder beside an encoder and plain code give their hidden states up, others have them in a variable.
+  output = output_of(s.plain || (s.head == HeadKind::language_model && s.cross_attention) ? std::move(x) : x);
+  Tensor result = loss_of(output, batch.targets);
+  stacks_.back().forget();
+  return result;
 }
 
 // Other heads than those that score every token are whole on every rank, and read whole sequences.
 Tensor Composed::for_head(Tensor x) {
   const HeadKind head = composition_.stack.head;
-  return head == HeadKind::language_model || head == HeadKind::masked_lm ? x : split_.whole_sequence(x);
+  return head == HeadKind::language_model || head == HeadKind::masked_lm || head == HeadKind::pretraining
+             ? x
+             : split_.whole_sequence(x);
 }
 
 Composed::Output Composed::output_of(Tensor x) {
@@ -147,6 +163,11 @@ Composed::Output Composed::output_of(Tensor x) {
   switch (s.head) {
     case HeadKind::masked_lm:
     case HeadKind::language_model: return {logits_of(x), {}};
+    case HeadKind::pretraining: {
+      const Tensor pooled = pooled_by_dense(first_tokens(x));
+      Tensor logits = logits_of(x);
+      return {std::move(logits), linear(eager_, pooled, relation_)};
+    }
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
     case HeadKind::image_classification: return class_scores(x);
@@ -157,22 +178,6 @@ Composed::Output Composed::output_of(Tensor x) {
   return {std::move(x), {}};
 }
 
-Tensor Composed::loss_of(const Tensor& scores, const std::vector<Tensor>& targets) {
-  const Stack& s = composition_.stack;
-  switch (s.head) {
-    case HeadKind::masked_lm: return row_losses(in_loss_type(scores, s.masked_loss_fp32), targets[0]);
-    case HeadKind::language_model: return next_token_loss(scores, targets[0]);
-    case HeadKind::sequence_classification:
-    case HeadKind::token_classification:
-    case HeadKind::image_classification: return row_losses(scores, targets[0]);
-    case HeadKind::question_answering: return span_loss(scores, targets);
-    case HeadKind::contrastive:
-    case HeadKind::none: break;
-  }
-  eager_.recorder.host(HostClass::pointwise);
-  return aten::mean_all(eager_, scores);
-}
-
 Tensor Composed::run_part(std::size_t part, Tensor input) {
   Tensor x = stacks_[part].run(input);
   input = Tensor{};
@@ -180,12 +185,14 @@ Tensor Composed::run_part(std::size_t part, Tensor input) {
   x = for_head(std::move(x));
   stacks_[part].run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
-  return output_of(std::move(x)).scores;
+  Tensor scores = output_of(std::move(x)).scores;
+  stacks_[part].forget();
+  return scores;
 }
 
 Tensor Composed::part_loss(const Tensor& output, const std::vector<Tensor>& targets) {
   const ModuleScope head(eager_.recorder, "head");
-  return loss_of(output, targets);
+  return loss_of({output, {}}, targets);
 }
 
 Dims Composed::residual_before(std::int64_t block) const {
@@ -203,7 +210,9 @@ Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
   generates_ = true;
   const Tensor x = run_stack(tokens, {}, positions);
   const ModuleScope head(eager_.recorder, "head");
-  return logits_of(last_token(x));
+  Tensor logits = logits_of(last_token(x));
+  stacks_.back().forget();
+  return logits;
 }
 
 Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
@@ -217,7 +226,7 @@ Tensor Composed::logits_of(const Tensor& x) {
   // What scores are made of besides one product is computed alike on every rank.
   const bool inside = s.head_transform || stacks_.back().output_projection().weight != nullptr;
   Tensor h = x;
-  if (s.head == HeadKind::language_model && !s.cross_attention) {  // hidden_states[:, slice_indices, :]
+  if (s.head == HeadKind::language_model && !s.cross_attention && !s.plain) {  // hidden_states[:, slice_indices, :]
     eager_.recorder.host(HostClass::view);
     h = aten::view(eager_, x, x.sizes);
   }
@@ -238,41 +247,6 @@ Tensor Composed::logits_of(const Tensor& x) {
     logits = aten::soft_cap(eager_, logits);
   }
   return logits;
-}
-
-Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
-  const ModuleScope module(eager_.recorder, "loss");
-  const std::int64_t classes = logits.sizes.last();
-  if (split_.splits_logits())
-    return split_.split_loss(view(eager_, logits, {logits.elements() / classes, classes}),
-                             view(eager_, labels, {labels.elements()}));
-  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / classes, classes}),
-                       view(eager_, labels, {labels.elements()}));
-}
-
-Tensor Composed::next_token_loss(const Tensor& logits, const Tensor& labels) {
-  // An encoder's labels stand where they are; its loss is taken as the scores come.
-  if (composition_.stack.cross_attention) return row_losses(in_loss_type(logits, false), labels);
-  Tensor targets, padded, wide;
-  {
-    const ModuleScope module(eager_.recorder, "loss");
-    wide = in_loss_type(logits, composition_.stack.loss_fp32);
-    eager_.recorder.host(HostClass::pointwise, 4);
-    // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
-    padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
-    eager_.recorder.op(Copy{CopyKind::permute, DType::int64, labels.sizes[0], labels.sizes[1], 1}, {&labels},
-                       {&padded});
-    Tensor shifted = padded;
-    shifted.sizes = labels.sizes;
-    targets = aten::contiguous(eager_, shifted);
-  }
-  return row_losses(wide, targets);
-}
-
-// The loss of split logits is taken in fp32.
-Tensor Composed::in_loss_type(const Tensor& logits, bool fp32) {
-  if (split_.splits_logits()) return split_.dispatched(aten::to(eager_, logits, DType::fp32), 2);
-  return fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
 }
 
 Tensor Composed::first_tokens(const Tensor& x) {
@@ -323,51 +297,21 @@ Composed::Output Composed::class_scores(const Tensor& x) {
     pooled = aten::join(eager_, {&pooled, &others});
   }
   if (pooler_.weight != nullptr) {
-    pooled = dropout(eager_, pooled, s.dropout);
-    pooled = linear(eager_, pooled, pooler_);
-    pooled =
-        stacks_.back().activated(pooled, s.pooler == PoolerKind::dense_tanh ? ComposedActivation::tanh : s.activation);
+    if (s.pooler != PoolerKind::pretrained_tanh) pooled = dropout(eager_, pooled, s.dropout);
+    pooled = pooled_by_dense(pooled);
     pooled = dropout(eager_, pooled, s.dropout);
   }
   output.scores = linear(eager_, pooled, head_);
   return output;
 }
 
-Tensor Composed::span_loss(const Tensor& logits, const std::vector<Tensor>& targets) {
-  eager_.recorder.host(HostClass::split);
-  const auto parts = aten::split_last<2>(eager_, logits);
-  std::vector<Tensor> ends;
-  for (const Tensor& part : parts)
-    ends.push_back(contiguous(eager_, view(eager_, part, {logits.sizes[0], logits.sizes[1]})));
-  const Tensor first = cross_entropy(eager_, ends[0], targets[0]);
-  const Tensor second = cross_entropy(eager_, ends[1], targets[1]);
-  const Tensor sum = add(eager_, first, second);
-  eager_.recorder.host(HostClass::loss_division);
-  return aten::divide(eager_, sum);
-}
-
-// Unit vectors of both towers, all against all, and the mean of two cross entropies.
-Tensor Composed::contrastive_loss(const Tensor& x, const Tensor& other) {
-  const auto unit = [&](const Tensor& features) {
-    eager_.recorder.host(HostClass::pointwise, 3);
-    const Tensor squares = aten::square(eager_, features);
-    const Tensor norm = aten::rsqrt(eager_, aten::mean_last(eager_, squares));
-    return aten::mul(eager_, features, norm);
-  };
-  const Tensor image = unit(linear(eager_, first_tokens(other), other_projection_));
-  const Tensor text = unit(linear(eager_, first_tokens(x), projection_));
-  eager_.recorder.host(HostClass::matmul);
-  const Tensor left = eager_.autocast.lowered(eager_, text),
-               right = aten::t(eager_, eager_.autocast.lowered(eager_, image));
-  Tensor scores = aten::mm(eager_, left, right);
-  scores = aten::mul(eager_, scores, temperature_->value);
-  const Tensor places = aten::arange(eager_, scores.sizes[0], DType::int64);
-  const Tensor of_text = row_losses(scores, places);
-  const Tensor turned = contiguous(eager_, aten::t(eager_, scores));
-  const Tensor of_image = row_losses(turned, places);
-  const Tensor sum = add(eager_, of_text, of_image);
-  eager_.recorder.host(HostClass::loss_division);
-  return aten::divide(eager_, sum);
+Tensor Composed::pooled_by_dense(const Tensor& first) {
+  const Stack& s = composition_.stack;
+  Tensor pooled = linear(eager_, first, pooler_);
+  pooled = stacks_.back().activated(pooled,
+                                    s.pooler == PoolerKind::dense_activation ? s.activation : ComposedActivation::tanh);
+  stacks_.back().forget();
+  return pooled;
 }
 
 }  // namespace ridgeline::families

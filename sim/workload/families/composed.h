@@ -34,13 +34,16 @@ class Composed final : public Family {
   Tensor for_head(Tensor x);
   /// Of the head, before the loss.
   Output output_of(Tensor x);
-  Tensor loss_of(const Tensor& scores, const std::vector<Tensor>& targets);
+  Tensor loss_of(const Output& output, const std::vector<Tensor>& targets);
   [[nodiscard]] Tensor logits_of(const Tensor& x);
   [[nodiscard]] Tensor in_loss_type(const Tensor& logits, bool fp32);
   Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
+  /// Labels of the next tokens; `padded` is a variable of the loss.
+  Tensor shifted(const Tensor& labels, Tensor& padded);
   [[nodiscard]] bool scores_every_token() const;
   Tensor last_scores(const Tensor& scores);
   Output class_scores(const Tensor& x);
+  Tensor pooled_by_dense(const Tensor& first);
   Tensor contrastive_loss(const Tensor& x, const Tensor& other);
   Tensor span_loss(const Tensor& logits, const std::vector<Tensor>& targets);
   Tensor row_losses(const Tensor& logits, const Tensor& labels);
@@ -54,7 +57,7 @@ class Composed final : public Family {
   StackSite site_;
   std::optional<StackNetwork> encoder_;
   std::deque<StackNetwork> stacks_;  ///< of each part
-  Affine head_, transform_, transform_norm_, pooler_norm_, pooler_, projection_, other_projection_;
+  Affine head_, relation_, transform_, transform_norm_, pooler_norm_, pooler_, projection_, other_projection_;
   Parameter* temperature_ = nullptr;
   Tensor logit_offset_;
 };

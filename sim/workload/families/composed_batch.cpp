@@ -9,7 +9,8 @@ class Inputs {
  public:
   Inputs(Eager& eager, const TrainingDescription& training)
       : eager_(eager),
-        rows_(training.micro_batch * (training.parallel.pipelined() ? training.gradient_accumulation : 1)),
+        rows_(training.micro_batch *
+              (training.parallel.pipelined() && !training.parallel.megatron() ? training.gradient_accumulation : 1)),
         context_(training.parallel.context),
         type_(type_of_parameters(training)) {}
 
@@ -57,6 +58,10 @@ Batch make_composed_batch(Eager& eager, const Composition& composition, const Tr
     case HeadKind::image_classification: batch.targets = {inputs.labels()}; break;
     case HeadKind::question_answering:
       batch.targets.push_back(inputs.labels());
+      batch.targets.push_back(inputs.labels());
+      break;
+    case HeadKind::pretraining:
+      batch.targets.push_back(inputs.tokens(own));
       batch.targets.push_back(inputs.labels());
       break;
     case HeadKind::token_classification:

@@ -1,4 +1,4 @@
-// Families whose descriptions are a few numbers, as generic transformers: Transformers' code of a llama.
+// Families whose descriptions are a few numbers, as generic transformers.
 #pragma once
 
 #include "sim/workload/composition.h"
@@ -6,7 +6,7 @@
 
 namespace ridgeline::families {
 
-/// The generic transformer that runs a network; none for networks with a class of their own.
+/// The generic transformer that runs a network.
 CompositionHandle composition_of(const ModelDescription& model);
 
 }  // namespace ridgeline::families

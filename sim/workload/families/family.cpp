@@ -5,12 +5,9 @@
 #include <algorithm>
 
 #include "sim/units/user_error.h"
-#include "sim/workload/families/bert.h"
 #include "sim/workload/families/composed.h"
 #include "sim/workload/families/composed_families.h"
-#include "sim/workload/families/gpt2.h"
 #include "sim/workload/families/key_value_store.h"
-#include "sim/workload/families/llama.h"
 #include "sim/workload/families/megatron.h"
 #include "sim/workload/families/shared_sequences.h"
 
@@ -109,11 +106,10 @@ void Family::check_adapters() const {
 }
 
 std::string why_not_packed(const ModelDescription& model) {
-  if (model.sequence_first) return "tensors that are [tokens, sequences, hidden] are not modelled: expected none";
-  if (!model.composition.given()) return "";
-  const Composition& composition = *model.composition;
-  const Stack& s = composition.stack;
-  if (composition.encoder || s.cross_attention || s.input != InputKind::tokens || s.class_token)
+  const CompositionHandle composition = composition_of(model);
+  const Stack& s = composition->stack;
+  if (s.sequence_first) return "tensors that are [tokens, sequences, hidden] are not modelled: expected none";
+  if (composition->encoder || s.cross_attention || s.input != InputKind::tokens || s.class_token)
     return "goes with one stack that reads tokens: expected none";
   const bool fused = s.attention_code == AttentionCode::fused && !s.sinks && s.score_cap <= 0.0 &&
                      s.key_value_rank == 0 && !s.copies_heads && s.grouping != GroupingKind::broadcast;
@@ -126,9 +122,8 @@ std::string why_not_packed(const ModelDescription& model) {
 }
 
 std::string why_not_chunked(const ModelDescription& model) {
-  if (model.family == ModelFamily::llama) return "";
-  if (!model.composition.given()) return "goes with language models of Transformers' classes: expected whole";
-  const Stack& s = model.composition->stack;
+  const CompositionHandle composition = composition_of(model);
+  const Stack& s = composition->stack;
   if (s.head != HeadKind::language_model || s.cross_attention)
     return "goes with a head that predicts the next token: expected whole";
   if (s.head_bias || s.head_transform || s.head_scale || s.logit_scale || s.logit_offset || s.logit_cap > 0.0 ||
@@ -178,14 +173,6 @@ void Family::cut_sequences(const Batch& batch) {
   context_->cut(whole, sees_backwards(model_));
 }
 
-Tensor Family::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, const Tensor& mask) {
-  if (!context_) return attention(eager_, attention_, q, k, v, causal, model_.attention_dropout, mask);
-  const Tensor value = eager_.autocast.lowered(eager_, v), key = eager_.autocast.lowered(eager_, k),
-               query = eager_.autocast.lowered(eager_, q);
-  return context_->attention(eager::aten::backend_of(attention_), query, key, value, causal,
-                             model_.attention_dropout > 0.0);
-}
-
 eager::aten::ActivationKind Family::activation_kind() const {
   using Kind = eager::aten::ActivationKind;
   switch (model_.activation) {
@@ -229,11 +216,7 @@ namespace {
 std::unique_ptr<Family> family_of(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                                   AttentionChoice attention) {
   if (training.parallel.megatron()) return std::make_unique<Megatron>(eager, model, training, attention);
-  if (CompositionHandle composition = composition_of(model); composition.given())
-    return std::make_unique<Composed>(eager, model, std::move(composition), training, attention);
-  if (model.family == ModelFamily::bert) return std::make_unique<Bert>(eager, model, training, attention);
-  if (model.family == ModelFamily::llama) return std::make_unique<Llama>(eager, model, training, attention);
-  return std::make_unique<Gpt2>(eager, model, training, attention);
+  return std::make_unique<Composed>(eager, model, composition_of(model), training, attention);
 }
 
 }  // namespace
@@ -246,30 +229,9 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
 }
 
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
-  if (const CompositionHandle composition = composition_of(model); composition.given() && !training.parallel.megatron())
-    return make_composed_batch(eager, *composition, training, !model.composition.given());
-  // A pipeline is given all micro-batches of a step at once.
-  const bool cut = training.parallel.pipelined() && !training.parallel.megatron();  // else the loader gives pieces
-  const std::int64_t pieces = cut ? training.gradient_accumulation : 1;
-  const std::int64_t rows = training.micro_batch * pieces, length = training.tokens_of_rank();
-  const auto input = [&](const Dims& sizes) {
-    // Whole sequences, of which a rank that shares them takes its part in place.
-    Tensor result = eager.empty({sizes.product() * (sizes.rank() > 1 ? training.parallel.context : 1)}, DType::int64);
-    result.sizes = sizes;
-    result.strides = contiguous_strides(sizes);
-    eager.recorder.set_category(result.storage.id(), Category::inputs);
-    return result;
-  };
-  Batch batch;
-  batch.tokens = input({rows, length});
-  switch (model.head) {
-    case ModelHead::sequence_classification: batch.targets = {input({rows})}; break;
-    case ModelHead::question_answering: batch.targets = {input({rows}), input({rows})}; break;
-    case ModelHead::pretraining: batch.targets = {input({rows, length}), input({rows})}; break;
-    case ModelHead::masked_lm:
-    case ModelHead::language_model: batch.targets = {input({rows, length})}; break;
-  }
-  return batch;
+  const CompositionHandle composition = composition_of(model);
+  const bool own_labels = !model.composition.given() || composition->stack.plain || training.parallel.megatron();
+  return make_composed_batch(eager, *composition, training, own_labels);
 }
 
 }  // namespace ridgeline::families

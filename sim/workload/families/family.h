@@ -134,7 +134,6 @@ class Family {
       if (one == &layer.bias && !bias) break;
       norms_.push_back(parameters.size());
       *one = parameter({model_.hidden});
-      (*one)->partial_gradient = dtensor() && splits_sequence();
     }
     return layer;
   }
@@ -152,8 +151,6 @@ class Family {
   [[nodiscard]] std::int64_t visible_keys() const;
   /// All keys and values of a layer after these new ones.
   void remember(Tensor& keys, Tensor& values);
-  /// scaled_dot_product_attention by the chosen backend, over all tokens of the ranks that share a sequence.
-  Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, const Tensor& mask = {});
   /// Runs a block with what its wrapper does, or checkpoints it when asked to.
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
@@ -161,11 +158,6 @@ class Family {
   [[nodiscard]] Adapter adapter(std::int64_t out, std::int64_t in, LinearRole role);
   // Layers split over tensor parallel ranks, as SplitLayers has them.
   [[nodiscard]] std::int64_t share(std::int64_t whole) const { return split_.share(whole); }
-  [[nodiscard]] bool dtensor() const { return split_.dtensor(); }
-  [[nodiscard]] bool splits_sequence() const { return split_.cuts_sequence(); }
-  Tensor enter_split(const Tensor& x) { return split_.enter(x); }
-  Tensor column_linear(const Tensor& x, const Affine& layer) { return split_.column_linear(x, layer); }
-  Tensor row_linear(const Tensor& x, const Affine& layer) { return split_.row_linear(x, layer); }
 
   Tensor run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 

@@ -1,5 +1,6 @@
 #include "sim/workload/families/functional.h"
 
+#include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/aten/scaled.h"
 
 namespace ridgeline::families {
@@ -141,15 +142,13 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
 }
 
 Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
-                 double dropout_probability, const Tensor& mask) {
-  if (choice == AttentionChoice::flash && mask.defined()) choice = AttentionChoice::efficient;  // flash takes no mask
+                 double dropout_probability) {
   eager.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
   const Tensor value = eager.autocast.lowered(eager, v), key = eager.autocast.lowered(eager, k),
                query = eager.autocast.lowered(eager, q);
   if (choice == AttentionChoice::math)
-    return aten::math_attention(eager, query, key, value, causal, dropout_probability > 0.0);
-  return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0,
-                               mask);
+    return aten::safe_attention(eager, query, key, value, {}, causal, dropout_probability > 0.0);
+  return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0);
 }
 
 Tensor cross_entropy(Eager& eager, const Tensor& logits, const Tensor& target) {

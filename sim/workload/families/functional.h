@@ -59,7 +59,7 @@ Tensor transpose(Eager& eager, const Tensor& x, int a, int b);
 Tensor contiguous(Eager& eager, const Tensor& x);
 /// scaled_dot_product_attention by a chosen backend (not eager).
 Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
-                 double dropout_probability, const Tensor& mask = {});
+                 double dropout_probability);
 /// Of [rows, classes] logits; under autocast the loss itself is computed in fp32.
 Tensor cross_entropy(Eager& eager, const Tensor& logits, const Tensor& target);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/workload/composition.h"
+#include "sim/workload/families/composed_families.h"
 
 namespace ridgeline::families {
 namespace {
@@ -12,9 +13,12 @@ std::string why_not_shared(const Composition& composition, const TrainingDescrip
   if (composition.encoder && s.cross_attention)
     return "PyTorch's context_parallel raises RuntimeError (Load balancing requires `is_causal=True`) in the encoder "
            "beside a decoder";
+  if (s.input != InputKind::tokens)
+    return "PyTorch itself cuts buffers along a dimension of tokens (context_parallel's buffer_seq_dims), which pixels "
+           "and spectrograms do not have; expected 1";
   if (s.head != HeadKind::language_model && s.head != HeadKind::masked_lm && s.head != HeadKind::token_classification)
     return "the loss reads all of a sequence: expected a head that scores every token";
-  if (s.attention_code != AttentionCode::fused || s.sinks)
+  if (s.attention_code != AttentionCode::fused || s.sinks || s.sequence_first)
     return "PyTorch's context_parallel takes fused attention, and this network writes its attention out";
   if (s.positions == PositionKind::alibi || s.positions == PositionKind::relative ||
       s.positions == PositionKind::disentangled || s.always_masked || s.patch_distances)
@@ -29,18 +33,10 @@ std::string why_not_shared(const Composition& composition, const TrainingDescrip
 
 }  // namespace
 
-bool sees_backwards(const ModelDescription& model) {
-  return model.composition.given() ? model.composition->stack.causal : model.family != ModelFamily::bert;
-}
+bool sees_backwards(const ModelDescription& model) { return composition_of(model)->stack.causal; }
 
 std::string why_not_shared(const ModelDescription& model, const TrainingDescription& training) {
-  if (model.composition.given()) return why_not_shared(*model.composition, training);
-  if (model.sequence_first)
-    return "attention of a bert that has its sequences first is written out, and context_parallel takes fused "
-           "attention: expected 1";
-  if (!sees_backwards(model) && model.head != ModelHead::masked_lm)
-    return "the loss of a bert reads all of a sequence, but with head: masked-lm";
-  return "";
+  return why_not_shared(*composition_of(model), training);
 }
 
 }  // namespace ridgeline::families

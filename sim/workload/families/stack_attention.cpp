@@ -1,19 +1,28 @@
 // Attention of a stack: projections, positions, and the backend or the products that compute it.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <tuple>
 
-#include "sim/units/user_error.h"
 #include "sim/workload/aten/pieces.h"
-#include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/aten/written_out.h"
-#include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/families/stack_network.h"
 
 namespace ridgeline::families {
 
 namespace aten = eager::aten;
+
+namespace {
+
+constexpr std::int64_t kModulePython = 31;  // microseconds of a module's own Python around its operations
+
+/// Of a mask of all positions, for so many tokens and those that they see.
+Tensor corner(const Tensor& mask, std::int64_t length, std::int64_t seen) {
+  Tensor result = mask;
+  result.sizes[2] = length;
+  result.sizes[3] = seen;
+  return result;
+}
+
+}  // namespace
 
 void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
   const ModuleScope module(eager_.recorder, &weights == &layers_.back().cross ? "cross_attention" : "attention");
@@ -35,6 +44,8 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
     weights.fused = linear_layer(own(wide) + 2 * own(shared), d, s_.qkv_bias, LinearRole::qkv);
   }
   weights.output = linear_layer(d, own(wide), s_.output_bias, LinearRole::output);
+  if (s_.plain && s_.mask_filled && s_.causal && !fuses())
+    weights.visible = site_.buffer({1, 1, s_.max_positions, s_.max_positions}, site_.type);
   if (s_.positions == PositionKind::disentangled && s_.projection == ProjectionKind::fused_by_head) {
     weights.query.bias = parameter({wide});
     weights.value.bias = parameter({wide});
@@ -79,7 +90,8 @@ void StackNetwork::make_latent_attention(AttentionWeights& weights) {
 }
 
 bool StackNetwork::fuses() const {
-  return site_.attention != AttentionChoice::eager && s_.attention_code == AttentionCode::fused && !s_.sinks;
+  return site_.attention != AttentionChoice::eager && s_.attention_code == AttentionCode::fused && !s_.sinks &&
+         !s_.sequence_first;
 }
 
 void StackNetwork::project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k,
@@ -205,11 +217,12 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
   SplitLayers& split = site_.split;
   const std::int64_t batch = given.sizes[0], length = split.whole_length(given.sizes[1]);
   if (s_.positions == PositionKind::disentangled) return attend_disentangled(weights, split.enter(given), around);
+  if (s_.sequence_first && !cross) return attend_sequence_first(weights, split.enter(given), around);
   const bool latent = s_.key_value_rank > 0 && !cross;  // down to the rank every rank computes alike
   const Tensor x = latent ? split.whole_sequence(given) : split.enter(given),
                encoded = cross ? split.enter(around.encoded) : Tensor{};
   Attended result;
-  Tensor y, v, k, q;
+  Tensor masked, values, y, v, k, q;
   if (latent) project_latent(weights, x, around.by, q, k, v);
   else if (s_.turned_in_place && !cross) project_in_place(weights, x, q, k, v);
   else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? encoded : x, q, k, v);
@@ -221,151 +234,64 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
     k = std::move(moved_k);
     if (s_.queries_by_position) q = scaled_by_position(q);
   }
+  if (s_.output_modules) eager_.recorder.host(HostClass::python_fixed, kModulePython);
   if (!cross) site_.remember(k, v);
   Tensor seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
   if (s_.relative_each_layer)
     seen = cross ? aten::full(eager_, {1, s_.heads, length, k.sizes[2]}, q.type) : relative_bias(weights, length);
   if (s_.patch_distances) {
     const Tensor bias = patch_bias(weights);
-    y = fuses() ? biased_attention(q, k, v, bias) : written_out(weights, q, k, v, bias, {}, result.probabilities);
+    y = fuses() ? biased_attention(q, k, v, bias)
+                : written_out(weights, q, k, v, bias, {}, masked, result.probabilities);
   } else if (fuses()) {
     y = fused_attention(q, k, v, cross && !s_.relative_each_layer ? Tensor{} : seen, s_.causal && !cross && length > 1);
   } else {
     Tensor added = cross && !s_.relative_each_layer ? Tensor{} : seen;
     if (!cross && around.bias.defined() && !s_.alibi_added) added = around.bias;
+    if (weights.visible.defined() && !cross) added = corner(weights.visible, length, k.sizes[2]);
     y = s_.attention_code == AttentionCode::written_out_flat
             ? written_out_flat(q, k, v, added, result.probabilities)
-            : written_out(weights, q, k, v, added, s_.alibi_added && !cross ? around.bias : Tensor{},
+            : written_out(weights, q, k, v, added, s_.alibi_added && !cross ? around.bias : Tensor{}, masked,
                           result.probabilities);
   }
+  if (s_.plain) values = y;
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
   if (gathers_heads()) y = split.own_columns(y);
-  result.result = split.row_linear(y, weights.output);
+  if (s_.output_modules) {
+    context_ = y;
+    for (Tensor* variable : {&q, &k, &v, &masked}) *variable = Tensor{};
+  }
+  result.result = dropped_inside(split.row_linear(y, weights.output));
   return result;
 }
 
-AttentionChoice StackNetwork::backend_for(std::int64_t times, const Tensor& mask) const {
-  // No fused backend gives a mask's gradient, and none takes views that repeat keys.
-  if (mask.defined() && mask.requires_gradient()) return AttentionChoice::math;
-  if (times > 1 && s_.grouping == GroupingKind::broadcast) return AttentionChoice::math;
-  if (mask.defined() && site_.attention == AttentionChoice::flash) return AttentionChoice::efficient;
-  // Memory-efficient attention takes no grouped keys: products and softmax run instead.
-  const bool grouped = times > 1 && s_.grouping == GroupingKind::told && !mask.defined();
-  return site_.attention == AttentionChoice::efficient && grouped ? AttentionChoice::math : site_.attention;
-}
-
-Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                                     bool causal) {
-  const bool dropped = s_.attention_dropout > 0.0;
-  const std::int64_t times = q.sizes[1] / k.sizes[1];
-  const AttentionChoice choice = backend_for(times, mask);
-  const bool repeats =
-      times > 1 && (mask.defined() || choice == AttentionChoice::math || s_.grouping == GroupingKind::copied);
-  const auto every = [&](const Tensor& x) {
-    if (!repeats) return x;
-    if (s_.grouping != GroupingKind::broadcast) return repeated(eager_, x, times);
-    return aten::expand(eager_, x, {x.sizes[0], q.sizes[1], x.sizes[2], x.sizes[3]});
+// Heads of all sequences are one dimension right away, and [tokens, heads, width] is a batch of matrices as it lies.
+StackNetwork::Attended StackNetwork::attend_sequence_first(const AttentionWeights& weights, const Tensor& x,
+                                                           const Around& around) {
+  const std::int64_t length = x.sizes[0], batch = x.sizes[1], matrices = batch * s_.heads, width = s_.head_width();
+  const auto heads = [&](const Affine& layer) {
+    return transpose(eager_, view(eager_, site_.split.column_linear(x, layer), {length, matrices, width}), 0, 1);
   };
-  const Tensor every_k = every(k), every_v = every(v);
-  Tensor added = mask;
-  if (mask.defined() && mask.type == DType::boolean) {
-    const DType type = eager_.autocast.on() ? eager_.autocast.type() : q.type;
-    // Zero where the mask is set, else the lowest number, both made on the device.
-    const Tensor lowest = aten::full(eager_, {}, type), zero = aten::full(eager_, {}, type);
-    added = aten::plain(eager_, PointwiseFunction::other, mask.sizes, type, {&mask});
-  }
-  if (site_.context == nullptr)
-    eager_.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
-  const Tensor lowered = added.defined() ? eager_.autocast.lowered(eager_, added) : Tensor{};
-  const Tensor value = eager_.autocast.lowered(eager_, every_v), key = eager_.autocast.lowered(eager_, every_k),
-               query = eager_.autocast.lowered(eager_, q);
-  if (site_.context != nullptr) {
-    if (added.defined()) throw UserError(fmt::format("training.parallel.context: {}", kMaskNotShared));
-    if (choice == AttentionChoice::math) throw UserError(fmt::format("training.parallel.context: {}", kMathNotShared));
-    return site_.context->attention(aten::backend_of(choice), query, key, value, causal, dropped);
-  }
-  if (choice == AttentionChoice::math)
-    return aten::safe_attention(eager_, query, key, value, lowered, causal && !lowered.defined(), dropped);
-  return aten::fused_attention(eager_, aten::backend_of(choice), query, key, value, causal && !lowered.defined(),
-                               dropped, lowered);
-}
-
-Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
-                                 const Tensor& added, const Tensor& slopes, Tensor& probabilities) {
-  const std::int64_t times = q.sizes[1] / k.sizes[1];
-  Tensor every_k, every_v = repeated(eager_, v, times), queries = q;
-  every_k = repeated(eager_, k, times);
-  if (s_.attention_code == AttentionCode::written_out_fp32) {
-    queries = aten::to(eager_, queries, DType::fp32);
-    every_k = aten::to(eager_, every_k, DType::fp32);
-  }
-  Tensor scores = matmul(eager_, queries, transpose(eager_, every_k, 2, 3));
-  if (s_.score_scale == ScorePlace::attention) scores = scale(eager_, scores);
-  if (s_.score_cap > 0.0) {
-    eager_.recorder.host(HostClass::pointwise, 3);
-    scores = aten::soft_cap(eager_, scores);
-  }
-  if (slopes.defined()) scores = add(eager_, scores, slopes);
-  if (added.defined() && s_.mask_filled) {
-    const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, added.sizes, DType::boolean, {&added});
-    scores = masked_fill(eager_, scores, hidden);
-  } else if (added.defined() && s_.relative_in_place) {
-    eager_.recorder.host(HostClass::pointwise);
-    scores = aten::added_to(eager_, std::move(scores), added);
-  } else if (added.defined()) {
-    scores = add(eager_, scores, added);
-  }
-  if (weights.sinks != nullptr) {
-    eager_.recorder.host(HostClass::concatenate);
-    const Dims sizes{scores.sizes[0], scores.sizes[1], scores.sizes[2], 1};
-    const Tensor sink = aten::expand(eager_, aten::view(eager_, weights.sinks->value, {1, s_.heads, 1, 1}), sizes);
-    const Tensor all = aten::join(eager_, {&scores, &sink});
-    scores = softmax(eager_, all);
-    scores = aten::slice_last(eager_, scores, k.sizes[2]);
-  } else if (s_.softmax_fp32) {
-    scores = aten::to(eager_,
-                      scores.type == DType::fp16 ? softmax_of_fp16(eager_, scores)
-                                                 : softmax(eager_, aten::to(eager_, scores, DType::fp32)),
-                      q.type);
-  } else {
+  Attended result;
+  Tensor masked, v, k, q;
+  q = heads(weights.query);
+  k = heads(weights.key);
+  v = heads(weights.value);
+  eager_.recorder.host(HostClass::python_fixed, kModulePython);
+  {
+    Tensor scores = view(eager_, matmul(eager_, q, transpose(eager_, k, 1, 2)), {batch, s_.heads, length, length});
+    scores = scale(eager_, scores);
+    if (around.mask.defined()) masked = scores = add(eager_, scores, around.mask);
     scores = softmax(eager_, scores);
+    scores = dropout(eager_, scores, s_.attention_dropout);
+    result.probabilities = view(eager_, scores, {matrices, length, length});
+    const Tensor y = matmul(eager_, result.probabilities, v);
+    context_ = view(eager_, contiguous(eager_, transpose(eager_, y, 0, 1)), {length, batch, s_.heads * width});
   }
-  if (s_.attention_code == AttentionCode::written_out_fp32) scores = aten::to(eager_, scores, v.type);
-  scores = dropout(eager_, scores, s_.attention_dropout);
-  Tensor y = matmul(eager_, scores, every_v);
-  probabilities = std::move(scores);
-  return y;
-}
-
-// Each copy takes the place of what it was made of.
-Tensor StackNetwork::written_out_flat(Tensor& q, Tensor& k, Tensor& v, const Tensor& mask, Tensor& probabilities) {
-  const std::int64_t batch = q.sizes[0], count = q.sizes[1], length = q.sizes[2], seen = k.sizes[2];
-  const auto flatten = [&](Tensor& x) {
-    eager_.recorder.host(HostClass::contiguous);
-    x = aten::reshape(eager_, x, {batch * count, x.sizes[2], x.sizes[3]});
-  };
-  const std::int64_t width = v.sizes[3];
-  const auto product = [&](const Tensor& a, const Tensor& b) {
-    eager_.recorder.host(HostClass::matmul);
-    const Tensor second = eager_.autocast.lowered(eager_, b);
-    return aten::bmm(eager_, eager_.autocast.lowered(eager_, a), second);
-  };
-  Tensor y, dropped, scores;
-  for (Tensor* part : {&q, &k, &v}) flatten(*part);
-  scores = product(q, transpose(eager_, k, 1, 2));
-  if (mask.defined()) {
-    scores = add(eager_, view(eager_, scores, {batch, count, length, seen}), mask);
-    eager_.recorder.host(HostClass::pointwise, 2);
-    const Tensor lowest = aten::full(eager_, {}, DType::fp32);
-    scores = view(eager_, aten::at_least(eager_, scores, lowest), {batch * count, length, seen});
-  }
-  scores = scores.type == DType::fp16 ? softmax_of_fp16(eager_, scores) : softmax(eager_, scores);
-  probabilities = scores;
-  dropped = dropout(eager_, aten::to(eager_, scores, q.type == DType::fp16 ? DType::fp16 : scores.type),
-                    s_.attention_dropout);
-  y = view(eager_, product(dropped, v), {batch, count, length, width});
-  return y;
+  for (Tensor* variable : {&q, &k, &v, &masked}) *variable = Tensor{};
+  result.result = site_.split.row_linear(context_, weights.output);
+  return result;
 }
 
 }  // namespace ridgeline::families

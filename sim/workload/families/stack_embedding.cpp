@@ -14,37 +14,72 @@ bool StackNetwork::reads_rows_alone() const {
          projection_in_.weight == nullptr;
 }
 
-Tensor StackNetwork::embed(const Tensor& input, Tensor& rows) {
+Tensor StackNetwork::embed(const Tensor& input, Around& around) {
   const ModuleScope module(eager_.recorder, "embeddings");
+  const bool typed = s_.output_modules && types_.weight != nullptr;
   Tensor x;
   if (s_.input == InputKind::image) x = embed_image(input);
   else if (s_.input == InputKind::audio) x = embed_audio(input);
+  else if (typed) x = embed_typed(input);
   else {
     if (s_.positions_from_tokens && positions_.weight == nullptr) counted_positions(input);  // nobody reads them
     x = site_.split.embedding(input, tokens_, reads_rows_alone());
     const bool keeps_rows = s_.causal && s_.positions == PositionKind::rotary;
-    if (keeps_rows && !s_.keeps_scaled_rows) rows = x;
+    if ((keeps_rows && !s_.keeps_scaled_rows) || keeps_variables()) around.rows = x;
     if (s_.token_dropout) x = masked_rows_dropped(x, input);
     if (s_.embedding_scale) x = scale(eager_, x);
-    if (keeps_rows && s_.keeps_scaled_rows) rows = x;
-    if (types_.weight != nullptr) {
-      // Token types default to a gathered buffer of zeros, repeated for every sequence.
-      eager_.recorder.host(HostClass::pointwise);
-      const Tensor zeros = aten::plain(eager_, PointwiseFunction::gather, {1, input.sizes[1]}, DType::int64, {});
-      const Tensor row_of_type = embedding(eager_, aten::expand(eager_, zeros, input.sizes), types_);
-      x = add(eager_, x, row_of_type);
-    }
+    if (keeps_rows && s_.keeps_scaled_rows) around.rows = x;
+    if (types_.weight != nullptr) x = add(eager_, x, embedding(eager_, zero_types(input), types_));
   }
   // A table of positions as wide as the blocks is added after the projection.
   const bool projected = projection_in_.weight != nullptr;
+  if (typed) return site_.split.own_sequence(projected ? linear(eager_, x, projection_in_) : x);
   if (projected && !s_.embedding_norm) x = linear(eager_, x, projection_in_);
-  x = with_positions(x, input);
+  x = with_positions(std::move(x), input, around);
   if (s_.box_rows > 0) x = with_boxes(std::move(x), input);
   if (s_.embedding_norm) x = norm(x, embedding_norm_);
   if (s_.late_tokens) x = with_late_tokens(x);
-  if (s_.embedding_dropout > 0.0) x = dropout(eager_, x, s_.embedding_dropout);
+  if (s_.embedding_dropout > 0.0 || (s_.plain && s_.residual_dropout)) x = dropout(eager_, x, s_.embedding_dropout);
   if (projected && s_.embedding_norm) x = linear(eager_, x, projection_in_);
   return reads_rows_alone() ? x : site_.split.own_sequence(x);
+}
+
+Tensor StackNetwork::embed_typed(const Tensor& ids) {
+  const Tensor index = positions_.weight != nullptr ? position_index(ids, ids.sizes[1]) : Tensor{},
+               types = zero_types(ids);
+  Tensor position_rows, x, type_rows, word_rows;
+  word_rows = site_.split.embedding(ids, tokens_, false);
+  type_rows = embedding(eager_, types, types_);
+  x = add(eager_, word_rows, type_rows);
+  if (positions_.weight != nullptr) {
+    position_rows = embedding(eager_, index, positions_);
+    x = add(eager_, x, position_rows);
+  }
+  if (s_.box_rows > 0) x = with_boxes(std::move(x), ids);
+  if (s_.embedding_norm) x = norm(x, embedding_norm_);
+  return dropout(eager_, x, s_.embedding_dropout);
+}
+
+// Token types default to a gathered buffer of zeros, repeated for every sequence.
+Tensor StackNetwork::zero_types(const Tensor& ids) {
+  eager_.recorder.host(HostClass::pointwise);
+  Tensor zeros = type_ids_;
+  if (zeros.defined()) zeros.sizes[1] = ids.sizes[1];
+  const Tensor types = eager_.empty({1, ids.sizes[1]}, DType::int64);
+  if (zeros.defined()) aten::pointwise(eager_, PointwiseFunction::other, {&zeros}, types);
+  else aten::pointwise(eager_, PointwiseFunction::gather, {}, types);
+  return aten::expand(eager_, types, ids.sizes);
+}
+
+// Of a buffer, of what tokens say, or counted anew.
+Tensor StackNetwork::position_index(const Tensor& ids, std::int64_t length) {
+  if (s_.positions_from_tokens) return counted_positions(ids);
+  if (keeps_variables()) return eager_.empty(ids.sizes, DType::int64);  // positions of every sequence
+  if (s_.plain) return aten::arange(eager_, length, DType::int64);
+  if (!position_ids_.defined()) return aten::unsqueeze(eager_, position_ids(eager_, length), 0);
+  Tensor index = position_ids_;
+  index.sizes[1] = length;
+  return index;
 }
 
 // Masked tokens are treated as dropped ones: set to zero, and all rows made larger by the share of those that are left.
@@ -108,7 +143,7 @@ Tensor StackNetwork::counted_positions(const Tensor& ids) {
   return aten::add_number(eager_, running);
 }
 
-Tensor StackNetwork::with_positions(const Tensor& rows, const Tensor& ids) {
+Tensor StackNetwork::with_positions(Tensor rows, const Tensor& ids, Around& around) {
   const std::int64_t length = rows.sizes[1];
   if (s_.positions == PositionKind::sinusoidal) {
     Tensor table = frozen_positions_;
@@ -124,16 +159,13 @@ Tensor StackNetwork::with_positions(const Tensor& rows, const Tensor& ids) {
   if (positions_.weight == nullptr) return rows;
   if (s_.input == InputKind::image && s_.head == HeadKind::image_classification && !s_.positions_picked)
     return add(eager_, rows, aten::unsqueeze(eager_, positions_.weight->value, 0));
-  Tensor index;
-  if (s_.positions_from_tokens) {
-    index = counted_positions(ids);
-  } else {
-    index = position_ids(eager_, length);
-    index = aten::unsqueeze(eager_, index, 0);
-  }
+  Tensor index = position_index(ids, length);
   const Tensor picked = embedding(eager_, index, positions_);
   index = Tensor{};
-  return add(eager_, rows, picked);
+  if (keeps_variables()) around.position_rows = picked;
+  Tensor sum = add(eager_, rows, picked);
+  rows = Tensor{};
+  return sum;
 }
 
 Tensor StackNetwork::embed_image(const Tensor& pixels) {
@@ -177,20 +209,20 @@ Tensor StackNetwork::visibility(std::int64_t rows, std::int64_t length) {
 
 // Of a stack that reads tokens, whatever its mask would hide; relative positions have theirs added anyway.
 bool StackNetwork::gets_mask() const {
-  return site_.training.mask_given && s_.input == InputKind::tokens && s_.positions != PositionKind::relative &&
-         s_.positions != PositionKind::disentangled;
+  return site_.training.mask_given && s_.takes_mask() && site_.attention != AttentionChoice::math;
 }
 
 void StackNetwork::look_around(const Tensor& x, const Tensor& encoded, const Tensor& given, Around& around) {
+  around.encoded = encoded;
+  if (s_.plain && s_.positions == PositionKind::learned && (fuses() || s_.mask_filled)) return;  // nothing to make
   const ModuleScope module(eager_.recorder, "positions");
   const std::int64_t rows = x.sizes[0], length = site_.split.whole_length(x.sizes[1]);
-  around.encoded = encoded;
   Tensor& positions = around.positions;
   const bool rotary = s_.positions == PositionKind::rotary;
-  if (site_.generates()) {
+  if (site_.generates() && !s_.plain) {
     positions = given;
     look_for_padding();
-  } else if (rotary || (s_.causal && s_.input == InputKind::tokens)) {
+  } else if (!s_.plain && (rotary || (s_.causal && s_.input == InputKind::tokens))) {
     positions = position_ids(eager_, length);
   }
   bool narrow = false, wide = false;
@@ -218,7 +250,8 @@ void StackNetwork::look_around(const Tensor& x, const Tensor& encoded, const Ten
     around.by = {picked, picked};
   } else if (rotary) {
     const DType type = s_.rotary_angles_fp32 ? DType::fp32 : x.type;
-    around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), type);
+    around.by = s_.plain ? counted_rotation(length, type)
+                         : rotation(eager_, positions, frequencies_, length, s_.turned(), type);
   }
 }
 
@@ -228,15 +261,24 @@ void StackNetwork::make_masks(const Tensor& x, bool narrow, Around& around) {
     if (narrow) around.window_mask = visibility(rows, length);
     if (s_.always_masked) around.mask = visibility(rows, length);
     if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
-    if (!around.mask.defined() && site_.has_fixed_cache())
+    if (!around.mask.defined() && site_.has_fixed_cache() && !s_.plain)
       around.mask = causal_mask(eager_, DType::boolean, rows, length, site_.visible_keys());
     if (!around.mask.defined() && gets_mask()) {
       const DType type = eager_.autocast.on() ? eager_.autocast.type() : x.type;
-      around.mask = causal_mask(eager_, type, rows, length, length);
+      around.mask = s_.causal ? causal_mask(eager_, type, rows, length, length)
+                              : aten::plain(eager_, PointwiseFunction::other, {rows, 1, length, length}, type, {});
     }
     return;
   }
-  if (!s_.causal || s_.positions == PositionKind::relative) return;
+  if (!s_.causal && s_.output_modules && s_.takes_mask() && site_.attention == AttentionChoice::eager &&
+      s_.adds_mask.value_or(site_.training.mask_always_added)) {
+    // Zero for every token of every sequence.
+    eager_.recorder.host(HostClass::pointwise, 3);
+    const Tensor ones = aten::full(eager_, {site_.place.rows, 1, 1, site_.place.length}, site_.type);
+    const Tensor hidden = aten::add_number(eager_, ones);
+    around.mask = aten::scale(eager_, hidden);
+  }
+  if (!s_.causal || s_.positions == PositionKind::relative || (s_.plain && s_.mask_filled)) return;
   const std::int64_t seen = site_.generates() ? site_.visible_keys() : length;
   around.mask = causal_mask(eager_, x.type, rows, length, seen);
   if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, seen);

@@ -44,7 +44,7 @@ void StackNetwork::make_positions() {
     frozen_positions_ = eager_.empty({s_.max_positions, s_.turned()}, site_.type);
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
     frozen_ += s_.max_positions * s_.turned();
-  } else if (s_.positions == PositionKind::rotary) {
+  } else if (s_.positions == PositionKind::rotary && !s_.plain) {
     for (Tensor* table : {&frequencies_, &original_frequencies_})
       *table = site_.buffer({1, s_.turned() / 2, 1}, s_.rotary_cast ? site_.type : DType::fp32);
   }
@@ -71,7 +71,7 @@ Affine StackNetwork::norm_between(std::int64_t width) {
 
 Tensor StackNetwork::between(const Tensor& x, const Affine& weights) {
   constexpr int kOperations = 8;  // two casts, square, mean, sum, root, two products
-  const bool one = weights.weight == nullptr || s_.norm == NormKind::layer;
+  const bool one = weights.weight == nullptr || s_.norm == NormKind::layer || s_.norm == NormKind::rms_fused;
   return site_.split.between(norm(x, weights), one ? 1 : kOperations);
 }
 
@@ -120,16 +120,20 @@ void StackNetwork::make_tables(const Affine* tokens) {
     for (Affine& table : boxes_) table = {parameter({s_.box_rows, width}), nullptr};
   if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
   if (s_.embedding_norm) embedding_norm_ = norm_layer(width);
+  if (s_.output_modules && types_.weight != nullptr && positions_.weight != nullptr)
+    for (Tensor* ids : {&position_ids_, &type_ids_}) *ids = site_.buffer({1, rows}, DType::int64);
   if (s_.contact_head) keep_unread({1, s_.layers * s_.heads + 1});
 }
 
 void StackNetwork::make_layer(std::int64_t number) {
   LayerWeights& weights = layers_.emplace_back();
+  weights.normed = s_.first_norm || number > 0;
+  if (weights.normed && s_.plain) weights.attention_norm = norm_between(s_.hidden);
   make_attention(weights.attention, s_.key_value_rank > 0);
   if (s_.positions == PositionKind::relative && (number == part_.first || s_.relative_each_layer))
     make_relative(weights.attention);
-  weights.normed = s_.first_norm || number > 0;
-  if (weights.normed && !s_.norms_behind) weights.attention_norm = norm_between(s_.hidden);
+  const bool behind_parts = s_.norms_behind || s_.plain;
+  if (weights.normed && !behind_parts) weights.attention_norm = norm_between(s_.hidden);
   const auto scale_of_sequence = [this] {
     Parameter* result = parameter({s_.hidden});
     result->partial_gradient = site_.split.dtensor() && site_.split.cuts_sequence();
@@ -141,10 +145,11 @@ void StackNetwork::make_layer(std::int64_t number) {
     make_attention(weights.cross, false);
     weights.cross_norm = norm_between(s_.hidden);
   }
+  if (s_.residual != ResidualKind::parallel && s_.plain) weights.feed_forward_norm = norm_between(s_.hidden);
   if (s_.has_experts(number)) make_experts(weights.experts);
   else make_feed_forward(weights.feed_forward, s_.inner());
-  if (weights.normed && s_.norms_behind) weights.attention_norm = norm_between(s_.hidden);
-  if (s_.residual != ResidualKind::parallel) weights.feed_forward_norm = norm_between(s_.hidden);
+  if (weights.normed && s_.norms_behind && !s_.plain) weights.attention_norm = norm_between(s_.hidden);
+  if (s_.residual != ResidualKind::parallel && !s_.plain) weights.feed_forward_norm = norm_between(s_.hidden);
   if (s_.layer_scale) weights.feed_forward_scale = scale_of_sequence();
   if (s_.norm_place == NormPlace::both) weights.feed_forward_after = norm_between(s_.hidden);
   if (s_.norm_place == NormPlace::after) {
@@ -162,13 +167,15 @@ void StackNetwork::make_relative(AttentionWeights& weights) {
 
 Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
   Around around;  // variables of the model: they live to its end
-  Tensor x = grid_ == 0 && part_.embedding ? embed(input, around.rows) : input;
+  Tensor x = grid_ == 0 && part_.embedding ? embed(input, around) : input;
+  if (s_.output_modules) held_ = x;
+  if (s_.sequence_first) x = contiguous(eager_, transpose(eager_, x, 0, 1));
   if (!stages_.empty()) {
     x = run_stages(std::move(x));
   } else {
     look_around(x, encoded, positions, around);
     Around seen = around;  // a checkpointed block keeps what it was called with
-    seen.rows = Tensor{};
+    seen.rows = seen.position_rows = Tensor{};
     for (std::int64_t i = part_.first; i < part_.last; ++i) {
       const auto block = static_cast<std::int16_t>(first_block_ + i);
       const auto weights = static_cast<std::size_t>(group_of(i) - group_of(part_.first));
@@ -182,8 +189,11 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded, const Tenso
     }
   }
   eager_.recorder.layer = -1;
+  if (!part_.head || s_.pooler != PoolerKind::pretrained_tanh) forget();
   if (grid_ > 0 || !part_.head) return x;
+  if (s_.sequence_first) x = contiguous(eager_, transpose(eager_, x, 0, 1));
   const ModuleScope module(eager_.recorder, "final_norm");
+  if (s_.plain) held_ = x;
   if (s_.final_norm) x = between(x, final_norm_);
   if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);
   return x;
@@ -211,6 +221,10 @@ Tensor StackNetwork::path_dropped(const Tensor& branch, std::int64_t layer) {
   return aten::mul(eager_, larger, kept);
 }
 
+Tensor StackNetwork::dropped_inside(const Tensor& branch) {
+  return s_.plain && s_.residual_dropout ? dropout(eager_, branch, s_.dropout) : branch;
+}
+
 template <typename Part>
 Tensor StackNetwork::residual(const Tensor& x, const Sides& sides, Part part) {
   Tensor branch;
@@ -221,13 +235,14 @@ Tensor StackNetwork::residual(const Tensor& x, const Sides& sides, Part part) {
     normed = Tensor{};
   }
   if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = between(branch, sides.after);
-  if (sides.dropped && s_.residual_dropout) branch = dropout(eager_, branch, s_.dropout);
+  if (sides.dropped && s_.residual_dropout && !s_.plain) branch = dropout(eager_, branch, s_.dropout);
   if (s_.residual_scale) branch = scale(eager_, branch);
   if (sides.scale != nullptr) branch = mul(eager_, branch, sides.scale->value);
   branch = path_dropped(branch, sides.layer);
-  Tensor sum = add(eager_, x, branch);
-  branch = Tensor{};
-  return s_.norm_place == NormPlace::post ? between(sum, sides.before) : sum;
+  Tensor sum = s_.output_modules ? add(eager_, branch, x) : add(eager_, x, branch);
+  if (!s_.output_modules) branch = Tensor{};
+  if (s_.norm_place == NormPlace::post) sum = between(sum, sides.before);
+  return sum;
 }
 
 Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around) {
@@ -235,21 +250,25 @@ Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Ten
   if (s_.drops_layers) eager_.recorder.host(HostClass::pointwise, 2);  // a random number of the host and a look at it
   if (s_.residual != ResidualKind::serial) return parallel_layer(number, weights, x, around);
   Attended attended, crossed;  // what eager attention returns beside its result lives to the end of the layer
+  const LayerVariables variables{*this};
   const bool drops = s_.attention_output_dropout;
   const Sides attention{
       weights.attention_norm, weights.attention_after, weights.attention_scale, drops, weights.normed, number};
   x = residual(x, attention, [&](const Tensor& normed) {
     attended = attend(weights.attention, normed, around, number, false);
-    return std::exchange(attended.result, Tensor{});
+    return keeps_variables() ? attended.result : std::exchange(attended.result, Tensor{});
   });
+  context_ = Tensor{};
   if (s_.cross_attention)
     x = residual(x, {weights.cross_norm, weights.cross_norm, nullptr, drops}, [&](const Tensor& normed) {
       crossed = attend(weights.cross, normed, around, number, true);
       return std::exchange(crossed.result, Tensor{});
     });
-  return residual(
-      x, {weights.feed_forward_norm, weights.feed_forward_after, weights.feed_forward_scale, true, true, number},
-      [&](const Tensor& normed) { return part_two(weights, number, normed); });
+  const Sides feed_forward{
+      weights.feed_forward_norm, weights.feed_forward_after, weights.feed_forward_scale, true, true, number};
+  return residual(x, feed_forward, [&](Tensor& normed) {
+    return part_two(weights, number, s_.plain && !keeps_variables() ? std::exchange(normed, Tensor{}) : normed);
+  });
 }
 
 Tensor StackNetwork::window_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x) {
@@ -284,10 +303,11 @@ Tensor StackNetwork::parallel_layer(std::int64_t number, const LayerWeights& wei
   normed = between(x, weights.attention_norm);
   attended = attend(weights.attention, normed, around, number, false);
   branch = std::exchange(attended.result, Tensor{});
-  if (s_.residual_dropout) branch = dropout(eager_, branch, s_.dropout);
+  const bool drops = s_.residual_dropout && !s_.plain;
+  if (drops) branch = dropout(eager_, branch, s_.dropout);
   if (s_.residual == ResidualKind::parallel_two_norms) normed = between(x, weights.feed_forward_norm);
   other = part_two(weights, number, normed);
-  if (s_.residual_dropout) other = dropout(eager_, other, s_.dropout);
+  if (drops) other = dropout(eager_, other, s_.dropout);
   const Tensor sum = add(eager_, branch, other);
   branch = Tensor{};
   return add(eager_, sum, x);

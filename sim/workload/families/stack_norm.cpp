@@ -2,6 +2,7 @@
 #include "sim/workload/aten/grouped.h"
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/megatron_functions.h"
 #include "sim/workload/families/stack_network.h"
 
 namespace ridgeline::families {
@@ -90,6 +91,7 @@ Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
   }
   switch (s_.norm) {
     case NormKind::rms: return rms_norm(eager_, x, weights);
+    case NormKind::rms_fused: return megatron::rms_norm(eager_, x, *weights.weight);
     case NormKind::rms_plus_one: return rms_norm_in_fp32(eager_, x, weights, true);
     case NormKind::rms_cast_last: return rms_norm_in_fp32(eager_, x, weights, false);
     case NormKind::rms_t5: return rms_norm_t5(eager_, x, weights);
@@ -97,7 +99,7 @@ Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
     case NormKind::layer_plus_one: return layer_norm_plus_one(eager_, x, weights);
     case NormKind::layer: break;
   }
-  return layer_norm(eager_, aten::contiguous(eager_, x), weights, true);
+  return layer_norm(eager_, aten::contiguous(eager_, x), weights, !s_.plain);
 }
 
 Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
@@ -166,8 +168,8 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
 }
 
 // A module of experts is entered and left as a whole by DTensor (PrepareModuleInputOutput); by hand each part is.
-Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x) {
-  if (!s_.has_experts(number)) return feed_forward(weights.feed_forward, x);
+Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, Tensor x) {
+  if (!s_.has_experts(number)) return feed_forward(weights.feed_forward, std::move(x));
   const ModuleScope module(eager_.recorder, "experts");
   SplitLayers& split = site_.split;
   const ExpertWeights& experts = weights.experts;
@@ -190,21 +192,29 @@ Tensor StackNetwork::shared_experts(const ExpertWeights& weights, const Tensor& 
   return aten::mul(eager_, gate, shared);
 }
 
-Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& given, bool inside) {
+Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, Tensor given, bool inside) {
   const ModuleScope module(eager_.recorder, "feed_forward");
   SplitLayers& split = site_.split;
-  const Tensor x = inside ? given : split.enter(given);
+  Tensor x = inside ? given : split.enter(given);
   const auto columns = [&](const Affine& layer) {
+    if (s_.activation_adds_bias && layer.bias != nullptr && layer.bias == weights.up.bias) {
+      Affine product = layer;
+      product.bias = nullptr;
+      const Tensor rows = split.column_linear(x, product);
+      return add(eager_, layer.bias->value, rows);
+    }
     return inside ? split.partial_linear(x, layer) : split.column_linear(x, layer);
   };
   const auto down = [&](const Tensor& inner) {
-    return inside ? split.partial_linear(inner, weights.down) : split.row_linear(inner, weights.down);
+    return inside ? split.partial_linear(inner, weights.down) : dropped_inside(split.row_linear(inner, weights.down));
   };
   if (s_.feed_forward_kind == FeedForwardKind::plain) {
     Tensor inner = columns(weights.up);
+    if (s_.plain) x = given = Tensor{};
     inner = activated(inner, s_.activation);
     if (s_.activation_dropout > 0.0) inner = dropout(eager_, inner, s_.activation_dropout);
     if (s_.norm == NormKind::rms_t5) inner = aten::to(eager_, inner, weights.down.weight->value.type);
+    if (s_.output_modules) intermediate_ = inner;
     return down(inner);
   }
   Tensor gate, up;

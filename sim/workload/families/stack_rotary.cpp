@@ -46,7 +46,37 @@ Tensor each_twice(Eager& eager, const Tensor& x) {
 
 }  // namespace
 
+Rotation StackNetwork::counted_rotation(std::int64_t length, DType type) {
+  const std::int64_t half = s_.turned() / 2;
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 12);
+  const auto of = [&](F function, const Tensor& from, const Dims& sizes) {
+    return aten::plain(eager_, function, sizes, DType::fp32, {&from});
+  };
+  Tensor both, angles, inverse;
+  {
+    const Tensor steps = aten::to(eager_, aten::arange(eager_, half, DType::int64), DType::fp32);
+    const Tensor share = of(F::divide, steps, {half});
+    const Tensor power = of(F::power, share, {half});
+    inverse = of(F::reciprocal, power, {half});
+    const Tensor positions = aten::to(eager_, aten::arange(eager_, length, DType::int64), DType::fp32);
+    angles = aten::plain(eager_, F::mul, {1, length, half}, DType::fp32, {&positions, &inverse});
+  }
+  both = aten::join(eager_, {&angles, &angles});
+  Rotation result;
+  for (Tensor* part : {&result.cosine, &result.sine}) {
+    const Tensor value = of(F::rope, both, {1, length, 2 * half});
+    *part = aten::view(eager_, aten::to(eager_, value, type), {1, 1, length, 2 * half});
+  }
+  return result;
+}
+
 Tensor StackNetwork::turned_part(const Tensor& x, const Rotation& by) {
+  if (s_.rotary_style == RotaryStyle::complex) {
+    eager_.recorder.host(HostClass::pointwise, 3);
+    const Tensor wide = aten::to(eager_, x, DType::fp32);
+    return aten::to(eager_, aten::complex_mul(eager_, wide, by.cosine), x.type);
+  }
   if (s_.rotary_style == RotaryStyle::halves && !s_.rotary_fp32)
     return aten::to(eager_, rotated(eager_, x, by), x.type);
   const auto wide = [&] { return s_.rotary_fp32 ? aten::to(eager_, x, DType::fp32) : x; };
@@ -106,7 +136,7 @@ void StackNetwork::turn_in_place(Tensor& q, Tensor& k) {
 
 // Neighbours share an angle: what was made for halves is spread once for queries and keys of a layer.
 Rotation StackNetwork::rotation_of_layer(const Rotation& by) {
-  if (s_.rotary_style == RotaryStyle::halves) return by;
+  if (s_.rotary_style != RotaryStyle::pairs) return by;
   eager_.recorder.host(HostClass::contiguous, 2);
   Rotation result;
   result.cosine = each_twice(eager_, by.cosine);

@@ -14,6 +14,7 @@ struct AttentionWeights {
   Affine relative;                      ///< a table of buckets
   Affine position_query, position_key;  ///< of disentangled positions
   Parameter* sinks = nullptr;
+  Tensor visible;  ///< of plain code: ones on and below the diagonal, where hidden scores are filled in
 };
 
 struct FeedForwardWeights {

@@ -134,7 +134,7 @@ Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Ten
                                       bool moved) {
   const ModuleScope module(eager_.recorder, "attention");
   const std::int64_t count = windows.sizes[0], patches = windows.sizes[1], side = std::min(s_.window_side, grid_);
-  Tensor y, probabilities, bias, mask, v, k, q;
+  Tensor y, probabilities, masked, bias, mask, v, k, q;
   if (moved) mask = moved_mask(sequences, count / sequences, side, windows.type);
   const Tensor x = site_.split.enter(windows);
   project(weights, x, x, q, k, v);
@@ -143,7 +143,7 @@ Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Ten
   if (fuses()) {
     y = biased_attention(q, k, v, bias);
   } else {
-    y = written_out(weights, q, k, v, bias, {}, probabilities);
+    y = written_out(weights, q, k, v, bias, {}, masked, probabilities);
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {count, patches, s_.heads * s_.head_width()});

@@ -32,7 +32,7 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
 
 std::int64_t most_between_stages(const ModelDescription& model, const TrainingDescription& training) {
   const CompositionHandle composition = composition_of(model);
-  if (!composition.given() || training.parallel.megatron()) return training.tokens_of_rank() * model.hidden;
+  if (training.parallel.megatron()) return training.tokens_of_rank() * model.hidden;
   const Stack& s = composition->stack;
   const std::int64_t stages = parallel::shape_of(training.parallel, 1).stages();
   std::int64_t most = 0;
@@ -48,20 +48,23 @@ std::string why_not_cut(const ModelDescription& model, Framework framework) {
     return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
                ? ""
                : "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
-  if (model.family == ModelFamily::bert) return "a pipeline cuts networks of family gpt2, llama and composed";
-  if (!model.composition.given()) return "";
-  if (model.composition->stack.head == HeadKind::contrastive)
+  const CompositionHandle composition = composition_of(model);
+  if (composition->stack.sequence_first)
+    return "tensors that are [tokens, sequences, hidden] are not modelled in a pipeline: expected 1";
+  if (composition->stack.head == HeadKind::pretraining)
+    return "a loss of two scores, as of head: pretraining, is not modelled in a pipeline: expected 1";
+  if (composition->stack.head == HeadKind::contrastive)
     return "a contrastive loss compares all sequences of a batch, and a pipeline's loss sees those of a micro-batch";
-  if (model.composition->encoder)
+  if (composition->encoder)
     return "PyTorch's own example of an encoder and a decoder (pippy_t5.py) is limited to two stages, since the first "
            "one takes the tokens of both; expected 1";
   return "";
 }
 
 std::vector<std::int64_t> kinds_of_blocks(const ModelDescription& model, const StagePart& part) {
+  const CompositionHandle composition = composition_of(model);
   std::vector<std::int64_t> kinds;
-  for (std::int64_t block = part.first; block < part.last; ++block)
-    kinds.push_back(model.composition.given() ? model.composition->kind_of_block(block) : 0);
+  for (std::int64_t block = part.first; block < part.last; ++block) kinds.push_back(composition->kind_of_block(block));
   return kinds;
 }
 
