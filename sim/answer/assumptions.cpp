@@ -47,6 +47,11 @@ std::vector<Alternative> alternatives(const Scenario& s) {
     out.push_back({"TF32 off for fp32 matmuls, as PyTorch has it", fmt::format("--set {}.tf32=true", section),
                    [](Scenario& c) { c.training.tf32 = true; }});
   if (s.training.parallel.megatron()) return out;  // code of its own
+  if (const auto type = s.training.autocast_type(); type && s.training.lora && !s.training.parallel.deepspeed() &&
+                                                    !says(asked, section, "weight_dtype") && !s.training.inference)
+    out.push_back({"frozen weights in fp32 under autocast",
+                   fmt::format("--set {}.weight_dtype={}", section, name_of(*type)),
+                   [type](Scenario& c) { c.training.weight_dtype = *type; }});
   // Scores that no memory holds are not tried: their point-wise kernels are launched by the million.
   const double scores = 2.0 * static_cast<double>(s.training.micro_batch) * static_cast<double>(s.model.heads) *
                         std::pow(static_cast<double>(s.training.sequence_length), 2.0);

@@ -155,7 +155,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   }
   if (s.cluster && s.training.parallel.pipelined()) return out;
   if (s.cluster && s.training.parallel.several()) return with_parallel_changes(s, std::move(out));
-  const bool can_compile = s.software.has_compile;
+  const bool can_compile = s.software.has_compile && !s.training.optimizer.in_backward;
   if (!s.compile && can_compile && (shares.idle > kWorthAShare || shares.elementwise > kWorthAShare))
     add("training.compile=true",
         shares.idle > shares.elementwise ? "generated code asks less of the host than Python does"
@@ -184,7 +184,7 @@ std::vector<Change> memory_changes(const Scenario& s) {
   if (!s.allocator.expandable_segments)
     out.push_back({"allocator.expandable_segments=true", "segments grow, so that less lies unused between tensors",
                    [](Scenario& c) { c.allocator.expandable_segments = true; }});
-  if (t.micro_batch > 1) {
+  if (t.micro_batch > 1 && !t.optimizer.in_backward) {
     // Half as much at a time where that keeps the batch of a step, else one sequence after the other.
     const std::int64_t parts = t.micro_batch % 2 == 0 ? 2 : t.micro_batch;
     const std::int64_t micro_batch = t.micro_batch / parts, accumulation = t.gradient_accumulation * parts;
@@ -194,6 +194,12 @@ std::vector<Change> memory_changes(const Scenario& s) {
                      c.training.gradient_accumulation = accumulation;
                    }});
   }
+  if (const auto type = t.autocast_type(); type && t.lora && !t.weight_dtype && !t.parallel.deepspeed())
+    out.push_back({fmt::format("training.weight_dtype={}", name_of(*type)), "frozen weights in 16 bits are never cast",
+                   [type](Scenario& c) { c.training.weight_dtype = *type; }});
+  if (t.lora && t.lora->frozen == FrozenWeights::as_stored && !t.parallel.several() && !t.parallel.deepspeed())
+    out.push_back({"training.lora.frozen_weights=nf4", "frozen weights of blocks in four bits (bitsandbytes)",
+                   [](Scenario& c) { c.training.lora->frozen = FrozenWeights::nf4; }});
   if (t.activation_checkpointing == ActivationCheckpointing::none)
     out.push_back({"training.activation_checkpointing=block", "a block keeps its input only and runs twice",
                    [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::block; }});

@@ -28,7 +28,7 @@ TraceKey trace_key_of(const Scenario& s) {
   if (whole && s.training.attention == AttentionRequest::sdpa && !stack.causal && stack.takes_mask() &&
       stack.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
-  key.training.parallel.compiled = compiled && s.training.parallel.several();
+  key.training.parallel.compiled = compiled && (s.training.parallel.several() || s.training.parallel.block_by_block);
   key.training.mask_given = whole && s.training.packed_lengths.empty() && !s.model.written_plain() &&
                             (!stack.causal || s.software.compiled_mask);
   return key;

@@ -14,6 +14,7 @@ constexpr std::array<std::pair<std::string_view, ActivationCheckpointing>, 4> kC
      {"block", ActivationCheckpointing::block},
      {"selective", ActivationCheckpointing::selective},
      {"operations", ActivationCheckpointing::operations}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kUnits{{{"model", false}, {"blocks", true}}};
 
 }  // namespace
 
@@ -21,6 +22,17 @@ void read_checkpointing(const Mapping& mapping, TrainingDescription& t) {
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.checkpointed_every = mapping["checkpointed_every"].integer({1, 1 << 16}, 1);
+}
+
+void read_compile_unit(const Mapping& mapping, TrainingDescription& t, bool compile) {
+  const config::Value key = mapping["compile_unit"];
+  if (!key.exists()) return;
+  const bool blocks = key.choice<bool>(kUnits);
+  if (!compile) key.fail("goes with training.compile: true");
+  if (t.parallel.gpus() == 1) t.parallel.block_by_block = blocks;
+  else if (blocks != t.parallel.compiles_blocks())
+    key.fail(blocks ? "blocks over several GPUs goes with strategies fsdp, zero2 and hsdp: expected model"
+                    : "sharded networks are compiled block by block: expected blocks");
 }
 
 void check_checkpointing(const Mapping& mapping, const TrainingDescription& t, bool compile) {

@@ -9,6 +9,8 @@ namespace ridgeline {
 
 /// The keys activation_checkpointing and checkpointed_every of a section `training`.
 void read_checkpointing(const config::Mapping& mapping, TrainingDescription& t);
+/// Key `compile_unit`, once the way of using several GPUs is known.
+void read_compile_unit(const config::Mapping& mapping, TrainingDescription& t, bool compile);
 /// Once the way of using several GPUs is known.
 void check_checkpointing(const config::Mapping& mapping, const TrainingDescription& t, bool compile);
 /// Once the network is known. `section`: training.

@@ -1,5 +1,7 @@
 #include "sim/scenario/read_lora.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -13,24 +15,47 @@ using config::Value;
 constexpr std::array<std::pair<std::string_view, FrozenWeights>, 3> kFrozenWeights{
     {{"as stored", FrozenWeights::as_stored}, {"nf4", FrozenWeights::nf4}, {"nf4-double", FrozenWeights::nf4_double}}};
 
-/// The roles, each as its bit, and all of them.
+constexpr std::array<std::pair<std::string_view, DType>, 3> kAdapterTypes{
+    {{"fp32", DType::fp32}, {"bf16", DType::bf16}, {"fp16", DType::fp16}}};
+
+/// The roles, each as its bit, and all those of blocks.
 constexpr auto kTargets = [] {
-  std::array<std::pair<std::string_view, std::uint8_t>, kLinearRoles.size() + 1> targets{};
+  std::array<std::pair<std::string_view, std::uint16_t>, kLinearRoles.size() + 1> targets{};
   for (std::size_t i = 0; i < kLinearRoles.size(); ++i)
     targets[i] = {kLinearRoles[i].first,
-                  static_cast<std::uint8_t>(1U << static_cast<unsigned>(kLinearRoles[i].second))};
-  targets.back() = {"all", 0xff};
+                  static_cast<std::uint16_t>(1U << static_cast<unsigned>(kLinearRoles[i].second))};
+  targets.back() = {"all", kRolesOfBlocks};
   return targets;
 }();
 
 /// One of them, or a list.
-std::uint8_t read_targets(const Value& value) {
+std::uint16_t read_targets(const Value& value) {
   if (!value.exists()) return 0;
   const std::vector<Value> items = value.is_list() ? value.list() : std::vector<Value>{value};
   if (items.empty()) value.fail("names no layer; expected all, or a list of query, key, value, output, ...");
   unsigned bits = 0;
-  for (const Value& item : items) bits |= item.choice<std::uint8_t>(kTargets);
-  return static_cast<std::uint8_t>(bits);
+  for (const Value& item : items) bits |= item.choice<std::uint16_t>(kTargets);
+  return static_cast<std::uint16_t>(bits);
+}
+
+/// The type that adapters are trained in.
+DType read_type(const Value& value, const TrainingDescription& training) {
+  if (!value.exists()) return DType::fp32;
+  const DType type = value.choice<DType>(kAdapterTypes);
+  if (training.parallel.deepspeed()) value.fail("DeepSpeed casts adapters with the network: expected no key");
+  if (type == DType::fp16 && training.precision == Precision::amp_fp16)
+    value.fail("PyTorch raises: Attempting to unscale FP16 gradients (GradScaler): expected fp32");
+  return type;
+}
+
+/// Modules that are trained whole beside adapters.
+void read_saved(const Value& value, const TrainingDescription& training, LoraDescription& lora) {
+  if (!value.exists() || value.is("none")) return;
+  constexpr std::array<std::pair<std::string_view, bool>, 2> kSaved{{{"embeddings", false}, {"head", true}}};
+  for (const Value& item : value.list()) (item.choice<bool>(kSaved) ? lora.saves_head : lora.saves_embeddings) = true;
+  if (training.parallel.gpus() > 1) value.fail("over several GPUs is not modelled: expected none");
+  if (lora.saves_head && lora.targets != 0 && lora.adapts(LinearRole::head))
+    value.fail("head has an adapter (training.lora.targets): expected one of both");
 }
 
 /// What adapters go with over several GPUs.
@@ -45,29 +70,31 @@ void check_ranks(const Value& section, const Mapping& mapping, const LoraDescrip
   if (lora.frozen != FrozenWeights::as_stored && (shards || how.tensor > 1 || how.deepspeed()))
     mapping["frozen_weights"].fail(
         "weights of four bits over ranks that share parameters are not modelled; strategies ddp and zero1 are");
+  if (lora.targets != 0 && lora.adapts(LinearRole::head) && how.tensor > 1)
+    mapping["targets"].fail("adapters of the head over tensor parallel ranks are not modelled: expected no head");
   // FullyShardedDataParallel puts what it shards together into one flat parameter.
-  if (shards && how.strategy == DataStrategy::fsdp1 && training.precision == Precision::bf16)
+  if (shards && how.strategy == DataStrategy::fsdp1 && training.stored_type() != lora.dtype)
     section.fail(
-        "PyTorch raises: Must flatten tensors with uniform dtype but got torch.bfloat16 and torch.float32 (adapters "
-        "are "
-        "kept in fp32); expected strategy: fsdp, or training.precision: amp-bf16");
+        fmt::format("PyTorch raises: Must flatten tensors with uniform dtype but got {} weights and {} adapters; "
+                    "expected training.lora.dtype: {}, or strategy: fsdp",
+                    name_of(training.stored_type()), name_of(lora.dtype), name_of(training.stored_type())));
 }
 
 }  // namespace
 
-std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training, bool compile) {
+std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training) {
   if (!section.exists() || section.is("none")) return std::nullopt;
-  const Mapping mapping(section, {"rank", "targets", "dropout", "frozen_weights"});
+  const Mapping mapping(section, {"rank", "targets", "dropout", "dtype", "modules_to_save", "frozen_weights"});
   LoraDescription lora;
   lora.rank = mapping["rank"].integer({1, 65536}, lora.rank);
   lora.targets = read_targets(mapping["targets"]);
   lora.dropout = mapping["dropout"].number({0.0, 1.0}, lora.dropout);
+  lora.dtype = read_type(mapping["dtype"], training);
+  read_saved(mapping["modules_to_save"], training, lora);
   lora.frozen = mapping["frozen_weights"].choice<FrozenWeights>(kFrozenWeights, lora.frozen);
   if (training.precision == Precision::apex_o2)
     section.fail("apex-o2 keeps fp32 copies of all parameters: adapters go with other precisions");
   check_ranks(section, mapping, lora, training);
-  if (compile && lora.frozen != FrozenWeights::as_stored)
-    mapping["frozen_weights"].fail("weights of four bits under torch.compile are not modelled");
   return lora;
 }
 

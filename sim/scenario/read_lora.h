@@ -9,7 +9,6 @@
 namespace ridgeline {
 
 /// Nothing where the key is not there. Throws ConfigError, also for what does not go with the rest of `training`.
-std::optional<LoraDescription> read_lora(const config::Value& section, const TrainingDescription& training,
-                                         bool compile);
+std::optional<LoraDescription> read_lora(const config::Value& section, const TrainingDescription& training);
 
 }  // namespace ridgeline

@@ -3,7 +3,9 @@
 #include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_host_shards.h"
 #include "sim/scenario/read_lora.h"
+#include "sim/scenario/read_optimizer.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/scenario/read_products.h"
 #include "sim/scenario/read_tf32.h"
 #include "sim/scenario/read_zero.h"
 #include "sim/workload/parallel/schedule.h"
@@ -36,26 +38,11 @@ constexpr std::array<Choice<AttentionRequest>, 6> kAttention{{{"eager", Attentio
                                                               {"cudnn", AttentionRequest::cudnn},
                                                               {"efficient", AttentionRequest::efficient},
                                                               {"math", AttentionRequest::math}}};
-constexpr std::array<Choice<OptimizerKind>, 9> kOptimizers{{{"adamw", OptimizerKind::adamw},
-                                                            {"adam", OptimizerKind::adam},
-                                                            {"sgd", OptimizerKind::sgd},
-                                                            {"sgd-momentum", OptimizerKind::sgd_momentum},
-                                                            {"adafactor", OptimizerKind::adafactor},
-                                                            {"adamw-8bit", OptimizerKind::adamw_8bit},
-                                                            {"adamw-kahan", OptimizerKind::adamw_kahan},
-                                                            {"bert-adam", OptimizerKind::bert_adam},
-                                                            {"none", OptimizerKind::none}}};
-constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
-    {{"for-loop", OptimizerImplementation::for_loop},
-     {"foreach", OptimizerImplementation::foreach},
-     {"fused", OptimizerImplementation::fused}}};
-constexpr std::array<Choice<ActivationOffload>, 3> kOffloads{{{"none", ActivationOffload::none},
+constexpr std::array<Choice<ActivationOffload>, 4> kOffloads{{{"none", ActivationOffload::none},
                                                               {"pinned", ActivationOffload::pinned},
-                                                              {"pageable", ActivationOffload::pageable}}};
+                                                              {"pageable", ActivationOffload::pageable},
+                                                              {"streams", ActivationOffload::streams}}};
 
-constexpr std::array<Choice<ScaledLinear>, 3> kScaledLinears{
-    {{"none", ScaledLinear::none}, {"tensorwise", ScaledLinear::tensorwise}, {"rowwise", ScaledLinear::rowwise}}};
-constexpr std::array<Choice<LossCode>, 2> kLossCodes{{{"whole", LossCode::whole}, {"chunked", LossCode::chunked}}};
 constexpr std::array<Choice<LossRead>, 3> kLossReads{
     {{"never", LossRead::never}, {"step", LossRead::step}, {"micro-batch", LossRead::micro_batch}}};
 
@@ -68,22 +55,6 @@ constexpr std::array<Choice<DataParallel>, 2> kWrappers{{{"none", DataParallel::
 constexpr std::array<Choice<KeyValueCache>, 3> kCaches{
     {{"none", KeyValueCache::none}, {"dynamic", KeyValueCache::dynamic}, {"static", KeyValueCache::fixed}}};
 
-OptimizerDescription read_optimizer(const Value& value, const Software& software) {
-  OptimizerDescription result;
-  result.implementation =
-      software.foreach_by_default ? OptimizerImplementation::foreach : OptimizerImplementation::for_loop;
-  if (!value.exists()) return result;
-  if (!value.is_mapping()) {  // `optimizer: adamw` means its default implementation
-    result.kind = value.choice<OptimizerKind>(kOptimizers);
-    return result;
-  }
-  const Mapping mapping(value, {"name", "implementation"});
-  result.kind = mapping["name"].choice<OptimizerKind>(kOptimizers, OptimizerKind::adamw);
-  result.implementation =
-      mapping["implementation"].choice<OptimizerImplementation>(kImplementations, result.implementation);
-  return result;
-}
-
 /// Bytes, or "none" for no limit.
 std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
   if (!value.exists()) return fallback;
@@ -95,6 +66,11 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 void check_offload(const Mapping& mapping, const TrainingDescription& t) {
   if (t.activation_offload == ActivationOffload::none) return;
   const Value key = mapping["activation_offload"];
+  if (t.activation_offload == ActivationOffload::streams) {
+    if (!t.parallel.block_by_block || t.activation_checkpointing != ActivationCheckpointing::block)
+      key.fail("streams goes with activation_checkpointing: block and training.compile_unit: blocks on one GPU");
+    return;
+  }
   for (const std::string_view other : {"compile", "cuda_graphs"})
     if (mapping[other].boolean(false)) key.fail(fmt::format("with {}: true is not modelled: expected none", other));
   if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected none");
@@ -138,31 +114,6 @@ void check_packed(const Mapping& mapping, const TrainingDescription& t) {
   if (t.parallel.one_process()) key.fail("in one process over several devices is not modelled: expected none");
 }
 
-/// Products of 8 bits give 16, and their inner width is a multiple of 16: tokens too, for gradients of weights.
-void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
-  t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
-  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
-  if (t.loss_code == LossCode::chunked && (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.context > 1))
-    mapping["loss_code"].fail("over ranks that share layers or sequences is not modelled: expected whole");
-  if (t.loss_code == LossCode::chunked && (compile || t.lora))
-    mapping["loss_code"].fail("under torch.compile or with adapters is not modelled: expected whole");
-  if (t.scaled_linear == ScaledLinear::none) return;
-  const Value key = mapping["fp8"];
-  if (t.precision != Precision::bf16 && t.precision != Precision::amp_bf16 && t.precision != Precision::amp_fp16)
-    mapping["precision"].fail("training.fp8 gives results in 16 bits: expected bf16, amp-bf16 or amp-fp16");
-  constexpr std::int64_t kMultiple = 16;
-  if (t.micro_batch * t.tokens_of_rank() % kMultiple != 0)
-    key.fail(fmt::format("{} tokens of a micro-batch are no multiple of {}, which torch._scaled_mm needs",
-                         t.micro_batch * t.tokens_of_rank(), kMultiple));
-  if (compile) key.fail("under torch.compile was not measured and is not modelled: expected none");
-  if (t.parallel.megatron() || t.parallel.deepspeed())
-    key.fail("with framework: megatron or deepspeed is not modelled: expected none");
-  // Scales of a whole matrix would be found over ranks that have a part of it.
-  if (t.parallel.tensor > 1 && t.parallel.tensor_style == TensorStyle::dtensor &&
-      t.scaled_linear == ScaledLinear::tensorwise)
-    key.fail("tensorwise scales of DTensors are not modelled: expected rowwise, or tensor_style: by-hand");
-}
-
 /// What ranks that share sequences do not go with.
 void check_shared_sequences(const Mapping& mapping, const TrainingDescription& t) {
   if (t.parallel.context == 1) return;
@@ -172,7 +123,9 @@ void check_shared_sequences(const Mapping& mapping, const TrainingDescription& t
     mapping["data_loader"].fail("over ranks that share sequences (context) is not modelled");
 }
 
-void check_forward_pass(const Mapping& mapping, const TrainingDescription& t) {
+void check_forward_pass(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+  check_weight_dtype(mapping["weight_dtype"], t);
+  check_step_in_backward(mapping, t, compile);
   check_offload(mapping, t);
   check_packed(mapping, t);
   check_shared_sequences(mapping, t);
@@ -265,6 +218,8 @@ void take_ways_of(const Software& software, TrainingDescription& t) {
   t.softmax_saves_input = software.softmax_saves_input;
   t.checkpoint_stops_early = software.checkpoint_stops_early;
   t.jit_draws_by_four = software.jit_draws_by_four;
+  t.reorders_compiled = software.reorders_compiled;
+  t.four_bit_keeps_input = software.four_bit_keeps_input;
   t.mask_always_added = software.mask_always_added;
   t.foreach_adam_lists = software.foreach_adam_lists;
   t.eight_bit_block = software.eight_bit_block;
@@ -283,6 +238,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "optimizer",
                                   "tf32",
                                   "cudnn_tf32",
+                                  "weight_dtype",
                                   "fp8",
                                   "loss_code",
                                   "gradient_clipping",
@@ -295,6 +251,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "data_parallel",
                                   "clears_gradients",
                                   "compile",
+                                  "compile_unit",
                                   "cuda_graphs",
                                   "parallel",
                                   "lora"});
@@ -310,6 +267,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
   read_tf32(mapping, software, t);
+  read_weight_dtype(mapping["weight_dtype"], t);
   read_checkpointing(mapping, t);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
@@ -321,17 +279,19 @@ TrainingSection read_training(const Value& section, const Software& software, co
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   if (cluster == nullptr) {
+    read_compile_unit(mapping, t, result.compile);
     check_checkpointing(mapping, t, result.compile);
-    t.lora = read_lora(mapping["lora"], t, result.compile);
+    t.lora = read_lora(mapping["lora"], t);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
-    check_forward_pass(mapping, t);
+    check_forward_pass(mapping, t, result.compile);
     read_scaled(mapping, t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
+  read_compile_unit(mapping, t, result.compile);
   check_checkpointing(mapping, t, result.compile);
-  t.lora = read_lora(mapping["lora"], t, result.compile);
-  check_forward_pass(mapping, t);
+  t.lora = read_lora(mapping["lora"], t);
+  check_forward_pass(mapping, t, result.compile);
   read_scaled(mapping, t, result.compile);
   check_ways(mapping, t);
   if (t.parallel.gpus() > 1) {

@@ -93,7 +93,7 @@ void check_together(const Scenario& scenario, const Value& section) {
         "one forward pass");
   if (!scenario.training.packed_lengths.empty())
     if (const std::string why = families::why_not_packed(model); !why.empty()) section["packed_lengths"].fail(why);
-  if (scenario.training.loss_code == LossCode::chunked)
+  if (scenario.training.loss_code != LossCode::whole)
     if (const std::string why = families::why_not_chunked(model); !why.empty()) section["loss_code"].fail(why);
   if (scenario.training.scaled_linear != ScaledLinear::none && scenario.gpu.compute_major != 9)
     section["fp8"].fail(fmt::format("products of fp8 are modelled on Hopper (compute capability 9.0); {} has {}.{}",

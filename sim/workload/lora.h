@@ -6,19 +6,24 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/workload/dtype.h"
+
 namespace ridgeline {
 
-/// What a linear layer of a block does.
-enum class LinearRole : std::uint8_t { query, key, value, qkv, output, gate, up, down };
+/// Linear layers of a block by what they do, and the output projection of a language model.
+enum class LinearRole : std::uint8_t { query, key, value, qkv, output, gate, up, down, head };
+/// Bits of the roles in blocks, which are PEFT's "all-linear".
+inline constexpr std::uint16_t kRolesOfBlocks = 0xff;
 
-inline constexpr std::array<std::pair<std::string_view, LinearRole>, 8> kLinearRoles{{{"query", LinearRole::query},
+inline constexpr std::array<std::pair<std::string_view, LinearRole>, 9> kLinearRoles{{{"query", LinearRole::query},
                                                                                       {"key", LinearRole::key},
                                                                                       {"value", LinearRole::value},
                                                                                       {"qkv", LinearRole::qkv},
                                                                                       {"output", LinearRole::output},
                                                                                       {"gate", LinearRole::gate},
                                                                                       {"up", LinearRole::up},
-                                                                                      {"down", LinearRole::down}}};
+                                                                                      {"down", LinearRole::down},
+                                                                                      {"head", LinearRole::head}}};
 
 /// How the frozen weights of the blocks' linear layers are kept.
 enum class FrozenWeights : std::uint8_t {
@@ -30,8 +35,11 @@ enum class FrozenWeights : std::uint8_t {
 struct LoraDescription {
   std::int64_t rank = 8;
   double dropout = 0.0;
-  std::uint8_t targets = 0;  ///< a bit a LinearRole; 0: query and value, or qkv where they are one layer
+  std::uint16_t targets = 0;  ///< a bit a LinearRole; 0: query and value, or qkv where they are one layer
   FrozenWeights frozen = FrozenWeights::as_stored;
+  bool saves_embeddings = false;  ///< a copy of the token table is trained, the table itself stays (modules_to_save)
+  bool saves_head = false;        ///< likewise of the output projection
+  DType dtype = DType::fp32;  ///< type in which adapters are kept and trained; fp32 by PEFT's autocast_adapter_dtype
 
   [[nodiscard]] bool adapts(LinearRole role) const {
     const auto bit = [](LinearRole r) { return 1U << static_cast<unsigned>(r); };

@@ -104,6 +104,7 @@ struct CompiledRange {
   std::int64_t parameters = 0;
   bool enters_forward = true, enters_backward = true;  ///< the first graph of its pass
   Recomputation recomputation = Recomputation::none;
+  bool reordered = true;  ///< the compiler puts kernels in the order of least peak memory
   [[nodiscard]] bool is_part() const { return parameters > 0; }
 };
 

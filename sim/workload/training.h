@@ -42,6 +42,8 @@ enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
 struct OptimizerDescription {
   OptimizerKind kind = OptimizerKind::adamw;
   OptimizerImplementation implementation = OptimizerImplementation::foreach;
+  bool paged = false;        ///< states lie in unified memory, which PyTorch's allocator does not hold (bitsandbytes)
+  bool in_backward = false;  ///< each parameter has its own, which steps when its gradient has arrived
   bool operator==(const OptimizerDescription&) const = default;
 };
 
@@ -53,15 +55,17 @@ enum class ActivationCheckpointing : std::uint8_t { none, block, selective, oper
 /// Where what autograd saves waits for the backward pass: on the device, or in the host's memory, which a copy can read
 /// and write by itself (pinned) or through a buffer of the driver (pageable): torch.autograd.graph.save_on_cpu around
 /// the forward pass.
-enum class ActivationOffload : std::uint8_t { none, pinned, pageable };
+/// `streams`: inputs of checkpointed blocks are copied beside the computation (torchtune's OffloadActivations).
+enum class ActivationOffload : std::uint8_t { none, pinned, pageable, streams };
 
 /// Linear layers of blocks that multiply in 8-bit floating point (torchao's Float8Linear): operands are cast with one
 /// scale each, or with one for each row and column, which are found anew for each product.
 enum class ScaledLinear : std::uint8_t { none, tensorwise, rowwise };
 
-/// How a language model's loss comes about: of the scores of all tokens, or of one chunk after another, whose gradient
-/// is made in the forward pass (Liger's fused linear cross entropy).
-enum class LossCode : std::uint8_t { whole, chunked };
+/// Code of a language model's loss: over the scores of all tokens; over one chunk after another, whose gradient the
+/// forward pass makes (Liger's fused linear cross entropy); or over scores that the head makes in chunks, of which one
+/// at a time is in fp32 (torchtune's CEWithChunkedOutputLoss).
+enum class LossCode : std::uint8_t { whole, chunked, chunked_output };
 
 /// How often the script reads the loss (loss.item(), a progress bar that prints it): the host waits for the GPU there.
 enum class LossRead : std::uint8_t { never, step, micro_batch };
@@ -92,8 +96,9 @@ struct TrainingDescription {
   std::vector<std::int64_t> packed_lengths{};  ///< of the sequences in a row; none: one of sequence_length
   std::int64_t gradient_accumulation = 1;      ///< micro-batches of one optimizer step
   Precision precision = Precision::fp32;
-  bool tf32 = false;       ///< fp32 matmuls may use TF32 (torch.backends.cuda.matmul.allow_tf32)
-  bool cudnn_tf32 = true;  ///< fp32 convolutions may use TF32 (torch.backends.cudnn.allow_tf32)
+  std::optional<DType> weight_dtype{};  ///< type in which the network is loaded, where autocast computes in another
+  bool tf32 = false;                    ///< fp32 matmuls may use TF32 (torch.backends.cuda.matmul.allow_tf32)
+  bool cudnn_tf32 = true;               ///< fp32 convolutions may use TF32 (torch.backends.cudnn.allow_tf32)
   ScaledLinear scaled_linear = ScaledLinear::none;
   LossCode loss_code = LossCode::whole;
   AttentionRequest attention = AttentionRequest::sdpa;
@@ -114,6 +119,8 @@ struct TrainingDescription {
   bool keep_gradients = false;         ///< zero_grad fills gradients with zeros instead of dropping them
   bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result
   bool checkpoint_stops_early = true;  ///< a checkpointed block runs again no further than its backward pass reads
+  bool four_bit_keeps_input = false;   ///< linear layers with weights of four bits save their input
+  bool reorders_compiled = true;       ///< torch.compile orders kernels by the memory they leave in use
   bool jit_draws_by_four = false;      ///< kernels of torch.jit.script use all four numbers of a draw
   bool mask_always_added = false;      ///< eager attention adds a mask in fp32 to every score, of ones too
   bool mask_given = false;  ///< one of Transformers' models is compiled: nobody can look whether its mask hides
@@ -145,6 +152,19 @@ struct TrainingDescription {
         precision == Precision::amp_fp16 || precision == Precision::apex_o2 || reads_loss != LossRead::never;
     return parallel.holds_first_buckets && !parallel.compiled && !waits;
   }
+  [[nodiscard]] std::optional<DType> autocast_type() const {
+    if (precision == Precision::amp_fp16) return DType::fp16;
+    if (precision == Precision::amp_bf16) return DType::bf16;
+    return std::nullopt;
+  }
+  /// Hooks that save_on_cpu sets around the forward pass.
+  [[nodiscard]] ActivationOffload saves_on_cpu() const {
+    return activation_offload == ActivationOffload::streams ? ActivationOffload::none : activation_offload;
+  }
+  /// Type in which the network's parameters are stored between steps.
+  [[nodiscard]] DType stored_type() const {
+    return weight_dtype.value_or(precision == Precision::bf16 ? DType::bf16 : DType::fp32);
+  }
   /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
   [[nodiscard]] Precision compute_precision() const {
     // DeepSpeed's fp16 and bf16 hold for parameters and gradients; its fp32 copies are the optimizer's alone.
@@ -162,7 +182,7 @@ struct TrainingDescription {
     if (parallel.megatron() && precision == Precision::amp_bf16) return DType::bf16;
     if (parallel.megatron() && (precision == Precision::amp_fp16 || precision == Precision::apex_o2))
       return DType::fp16;
-    return precision == Precision::bf16 ? DType::bf16 : DType::fp32;
+    return stored_type();
   }
   bool operator==(const TrainingDescription&) const = default;
 };

@@ -37,9 +37,13 @@ void check_training(const ModelDescription& model, const TrainingDescription& tr
 double flops_of_step(const ModelDescription& model, const TrainingDescription& training) {
   const std::int64_t rows = training.micro_batch * training.gradient_accumulation, length = training.sequence_length;
   const double saved = static_cast<double>(length) * static_cast<double>(length) - training.scores_of_row();
-  return model_flops(model, rows, length) - 12.0 * static_cast<double>(rows) * saved *
-                                                static_cast<double>(model.attention_width()) *
-                                                static_cast<double>(model.layers);
+  const ParallelDescription& how = training.parallel;
+  const double whole = model_flops(model, rows, length) - 12.0 * static_cast<double>(rows) * saved *
+                                                              static_cast<double>(model.attention_width()) *
+                                                              static_cast<double>(model.layers);
+  constexpr double kWithoutWeightGradients = 2.0 / 3.0;
+  return whole * (training.lora ? kWithoutWeightGradients : 1.0) /
+         static_cast<double>(how.tensor * how.context * how.pipeline * how.split);
 }
 
 }  // namespace ridgeline

@@ -9,7 +9,7 @@ namespace ridgeline {
 /// Throws UserError for what no trace can be made of.
 void check_training(const ModelDescription& model, const TrainingDescription& training);
 
-/// By the model's definition; packed sequences have no scores with each other.
+/// FLOPs of one rank by the model's definition; packed sequences have no scores with each other.
 double flops_of_step(const ModelDescription& model, const TrainingDescription& training);
 
 }  // namespace ridgeline

@@ -5,14 +5,19 @@
 namespace ridgeline {
 
 void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
-               AttentionChoice attention) {
+               AttentionChoice attention, std::int64_t trained) {
+  if (training.lora)
+    trace.notes.push_back(fmt::format(
+        "lora: {} of {} parameters are trained; the operations of {}{}", trained, trace.parameters,
+        training.lora->dtype == DType::fp32 ? "PEFT" : "torchtune and LitGPT",
+        training.lora->frozen == FrozenWeights::as_stored ? "" : "; frozen weights of four bits were not measured"));
   if (training.optimizer.kind == OptimizerKind::adamw_8bit)
     trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
   if (training.optimizer.kind == OptimizerKind::adamw_kahan)
     trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
   if (training.optimizer.kind == OptimizerKind::adafactor)
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
-  if (training.activation_offload != ActivationOffload::none)
+  if (training.saves_on_cpu() != ActivationOffload::none)
     trace.notes.push_back(
         fmt::format("activation_offload: save_on_cpu around the forward pass, weights that autograd keeps go along; "
                     "measured beside "

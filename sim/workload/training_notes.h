@@ -7,8 +7,8 @@
 
 namespace ridgeline {
 
-/// Appends to the notes of `trace`.
+/// Appends to the notes of `trace`, whose step trains `trained` numbers.
 void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
-               AttentionChoice attention);
+               AttentionChoice attention, std::int64_t trained);
 
 }  // namespace ridgeline

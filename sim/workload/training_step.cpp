@@ -16,6 +16,7 @@
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/optimizers/step_in_backward.h"
 #include "sim/workload/parallel/apex_data_parallel.h"
 #include "sim/workload/parallel/compiled_blocks.h"
 #include "sim/workload/parallel/compiled_parts.h"
@@ -38,12 +39,6 @@ using eager::Eager;
 using eager::Tensor;
 namespace aten = eager::aten;
 
-std::optional<DType> autocast_type(Precision precision) {
-  if (precision == Precision::amp_fp16) return DType::fp16;
-  if (precision == Precision::amp_bf16) return DType::bf16;
-  return std::nullopt;
-}
-
 /// The training loop: what a user's script does around model, optimizer and scaler.
 class TrainingLoop {
  public:
@@ -57,13 +52,14 @@ class TrainingLoop {
         optimizer_(optimizers::make_optimizer(training)) {
     eager_.tf32 = training.matmuls_in_tf32();
     eager_.cudnn_tf32 = training.cudnn_tf32;
-    if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
+    if (training.mask_given) eager_.backward_product_type = training.autocast_type();
     eager_.sparse_weights = model.sparse_weights;
     eager_.scaled_linear = training.scaled_linear;
     if (!training.packed_lengths.empty())
       eager_.packed.list = std::make_shared<const std::vector<std::int64_t>>(training.packed_lengths);
     eager_.softmax_saves_input = training.softmax_saves_input;
     eager_.jit_draws_by_four = training.jit_draws_by_four;
+    eager_.four_bit_keeps_input = training.four_bit_keeps_input;
     eager_.blocking_wait = training.parallel.blocking_wait;
     batch_ = families::make_batch(eager_, model, training);
     eager_.whole_recomputation = training.parallel.megatron() || !training.checkpoint_stops_early;
@@ -82,12 +78,17 @@ class TrainingLoop {
       return;
     }
     wrap(model);
+    if (training.optimizer.in_backward)
+      steps_.emplace(eager_, *optimizer_, family_->parameters, [this] { return blocks_ && blocks_->running(); });
     if (training.parallel.compiled && training.parallel.compiles_blocks()) {
       blocks_.emplace(eager_, family_->parameters, training, family_->wrapper);
       family_->wrapper = &*blocks_;
+      blocks_->behind_block = [this] {
+        if (steps_) steps_->catch_up();
+      };
     }
     if (training.parallel.pipelined())
-      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision),
+      pipeline_.emplace(eager_, *family_, training, batch_, training.autocast_type(),
                         parallel::stage_hooks(eager_.recorder, sharded_ ? &*sharded_ : nullptr,
                                               replicated_ ? &*replicated_ : nullptr));
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
@@ -99,6 +100,7 @@ class TrainingLoop {
     if (megatron_) return megatron_step();
     if (deepspeed_) return deepspeed_step();
     micro_batches();
+    if (training_.optimizer.in_backward) return end_step();
     finish_experts();
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
@@ -136,9 +138,7 @@ class TrainingLoop {
                                   training_.keep_gradients);
     if (training_.clears_gradients && of_experts() != nullptr)
       optimizer_->clear_gradients(eager_, *of_experts(), training_.keep_gradients);
-    if (training_.reads_loss == LossRead::step) read_loss();
-    eager_.gradients_enabled = true;
-    eager_.recorder.end_step();
+    end_step();
   }
 
   void finish() { eager_.recorder.closed = true; }
@@ -151,6 +151,13 @@ class TrainingLoop {
   [[nodiscard]] std::int64_t parameter_count() const { return trained_parameters() + family_->frozen(); }
 
  private:
+  void end_step() {
+    eager_.recorder.phase = Phase::other;
+    if (training_.reads_loss == LossRead::step) read_loss();
+    eager_.gradients_enabled = true;
+    eager_.recorder.end_step();
+  }
+
   /// Experts that are sharded apart from what is no expert; null: there are none.
   [[nodiscard]] eager::Parameters* of_experts() { return sharded_ ? &sharded_->shards_of_experts() : nullptr; }
 
@@ -167,7 +174,7 @@ class TrainingLoop {
     const bool first = list.front().states.empty();
     if (sharded_ || holds_dtensors())
       eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(list.size()));
-    optimizer_->step(eager_, list, overflow_flag);
+    optimizer_->update(eager_, list, overflow_flag);
     if (!first) return;
     for (const auto& parameter : list)
       for (const Tensor& state : parameter.states)
@@ -205,8 +212,7 @@ class TrainingLoop {
     if (how.gradient_ranks() == 1 || apex_) return;
     if (how.one_process()) return void(replicas_.emplace(eager_, parameters, how.data));
     if (how.shards_parameters()) {
-      sharded_.emplace(eager_, family_->in_order, model.layers, how,
-                       training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32);
+      sharded_.emplace(eager_, family_->in_order, model.layers, how, training_.stored_type());
       family_->wrapper = &*sharded_;
       return;
     }
@@ -256,9 +262,9 @@ class TrainingLoop {
     if (blocks_) blocks_->begin_forward();
     CompiledRange range;
     range.forward.begin = recorder.position();
-    eager_.offload = training_.activation_offload;
-    range.returns_scores = !network_->stack.loss_alone;
-    if (const auto type = megatron_ ? std::nullopt : autocast_type(training_.precision)) {
+    eager_.offload = training_.saves_on_cpu();
+    range.returns_scores = !network_->stack.loss_alone && training_.loss_code == LossCode::whole;
+    if (const auto type = megatron_ ? std::nullopt : training_.autocast_type()) {
       // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).
       eager_.autocast.enter(replicas_ ? DType::fp16 : *type);
       loss = family_->loss(batch_);
@@ -291,7 +297,8 @@ class TrainingLoop {
       if (blocks_) blocks_->begin_backward();
       eager_.tape.run(eager_, root, one);
       if (blocks_) blocks_->end_backward();
-      if (number == 0 && !sharded_ && !megatron_ && !deepspeed_ && !devices_) family_->require_gradients();
+      if (number == 0 && !training_.optimizer.in_backward && !sharded_ && !megatron_ && !deepspeed_ && !devices_)
+        family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
       if (apex_) apex_->after_backward();
@@ -342,7 +349,8 @@ class TrainingLoop {
   std::optional<parallel::StageRuntime> pipeline_;
   std::optional<parallel::LayerSplit> devices_;
   std::optional<parallel::Replicas> replicas_;
-  std::optional<parallel::CompiledParts> parts_;    ///< of the graph under torch.compile
+  std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
+  std::optional<optimizers::StepInBackward> steps_;
   std::optional<parallel::CompiledBlocks> blocks_;  ///< torch.compile of each by itself
   std::optional<parallel::MegatronStages> stages_;
   std::unique_ptr<deepspeed::Engine> deepspeed_;
@@ -359,25 +367,19 @@ OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& 
       !training.parallel.deepspeed() && !settles)
     ++steps;
   OpTrace trace;
+  std::int64_t trained = 0;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);
     for (int i = 0; i < steps; ++i) loop.step();
     loop.finish();
+    for (CompiledRange& range : trace.compiled_ranges) range.reordered = training.reorders_compiled;
     trace.parameters = loop.parameter_count();
     trace.transformer_engine = training.parallel.transformer_engine;
     trace.parameter_tensors = loop.parameter_tensors();
-    if (training.lora)
-      trace.notes.push_back(fmt::format(
-          "lora: {} of {} parameters are trained; the operations of PEFT{}", loop.trained_parameters(),
-          trace.parameters,
-          training.lora->frozen == FrozenWeights::as_stored ? "" : "; frozen weights of four bits were not measured"));
+    trained = loop.trained_parameters();
   }
-  add_notes(trace, model, training, attention);
-  trace.model_flops =
-      flops_of_step(model, training) / static_cast<double>(training.parallel.tensor * training.parallel.context *
-                                                           training.parallel.pipeline * training.parallel.split);
-  constexpr double kWithoutWeightGradients = 2.0 / 3.0;
-  if (training.lora) trace.model_flops *= kWithoutWeightGradients;
+  add_notes(trace, model, training, attention, trained);
+  trace.model_flops = flops_of_step(model, training);
   return trace;
 }
 

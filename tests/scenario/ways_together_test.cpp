@@ -274,6 +274,62 @@ TEST(WaysTogether, FrameworksOfTheirOwn) {
   });
 }
 
+TEST(WaysTogether, TypesOfWeightsSavedModulesAndOptimizersInTheBackwardPass) {
+  expect_together({
+      {"data: 2, strategy: fsdp1", "taken", "precision: bf16, lora: {rank: 4, dtype: bf16}"},
+      {"data: 2, strategy: fsdp1", "lora: PyTorch raises: Must flatten tensors with uniform dtype",
+       "precision: amp-bf16, weight_dtype: bf16, lora: {rank: 4}"},
+      {"data: 2", "taken", "precision: amp-bf16, weight_dtype: bf16, lora: {rank: 4}"},
+      {"data: 2", "weight_dtype: autocast to bf16 is modelled over weights in fp32 or bf16",
+       "precision: amp-bf16, weight_dtype: fp16"},
+      {"data: 2", "weight_dtype: precision: bf16 stores all weights in bf16", "precision: bf16, weight_dtype: fp32"},
+      {"data: 2", "weight_dtype: weights in 16 bits need autocast", "precision: fp32, weight_dtype: bf16"},
+      {"data: 2", "weight_dtype: apex-o2 keeps its weights in fp16", "precision: apex-o2, weight_dtype: fp16"},
+      {"data: 2", "weight_dtype: PyTorch raises: Attempting to unscale FP16 gradients",
+       "precision: amp-fp16, weight_dtype: fp16"},
+      {"data: 2", "taken", "precision: amp-fp16, weight_dtype: fp16, lora: {rank: 4}"},
+      {"data: 2", "lora.dtype: PyTorch raises: Attempting to unscale FP16 gradients",
+       "precision: amp-fp16, lora: {rank: 4, dtype: fp16}"},
+      {"framework: megatron", "weight_dtype: Megatron-LM casts its network itself",
+       "precision: amp-bf16, weight_dtype: bf16"},
+      {"framework: deepspeed, strategy: zero2", "weight_dtype: DeepSpeed casts the network",
+       "precision: amp-bf16, weight_dtype: bf16"},
+      {"framework: deepspeed, strategy: zero2", "lora.dtype: DeepSpeed casts adapters",
+       "precision: amp-bf16, lora: {rank: 4, dtype: bf16}"},
+      {"data: 1", "loss_code: under torch.compile is not modelled",
+       "precision: bf16, loss_code: chunked, compile: true"},
+      {"tensor: 2, data: 1", "lora.targets: adapters of the head over tensor parallel ranks",
+       "precision: bf16, lora: {targets: [query, head]}"},
+      {"data: 1", "taken", "precision: bf16, lora: {modules_to_save: [embeddings, head]}"},
+      {"data: 2", "lora.modules_to_save: over several GPUs", "precision: bf16, lora: {modules_to_save: [head]}"},
+      {"data: 1", "lora.modules_to_save: head has an adapter",
+       "precision: bf16, lora: {targets: [head], modules_to_save: [head]}"},
+      {"data: 1", "loss_code: chunked reads the head's weight alone",
+       "precision: bf16, loss_code: chunked, lora: {targets: [head]}"},
+      {"data: 1", "taken",
+       "precision: bf16, compile: true, compile_unit: blocks, activation_checkpointing: block, activation_offload: "
+       "streams"},
+      {"data: 1", "activation_offload: streams goes with", "precision: bf16, activation_offload: streams"},
+      {"data: 1", "taken", "precision: bf16, optimizer: {in_backward: true}"},
+      {"data: 1", "taken", "precision: bf16, optimizer: {name: adamw-8bit, paged: true}"},
+      {"data: 1", "optimizer.paged: is of bitsandbytes", "precision: bf16, optimizer: {paged: true}"},
+      {"data: 2", "optimizer.in_backward: over several GPUs", "precision: bf16, optimizer: {in_backward: true}"},
+      {"data: 1", "optimizer.in_backward: steps with each micro-batch",
+       "precision: bf16, gradient_accumulation: 2, optimizer: {in_backward: true}"},
+      {"data: 1", "optimizer.in_backward: steps before the norm",
+       "precision: bf16, gradient_clipping: 1, optimizer: {in_backward: true}"},
+      {"data: 1", "optimizer.in_backward: scales no losses", "precision: amp-fp16, optimizer: {in_backward: true}"},
+      {"data: 1", "optimizer.in_backward: in a graph of the whole network",
+       "precision: bf16, compile: true, optimizer: {in_backward: true}"},
+      {"data: 1", "taken", "precision: bf16, compile: true, compile_unit: blocks, optimizer: {in_backward: true}"},
+      {"data: 1", "compile_unit: goes with training.compile: true", "precision: bf16, compile_unit: blocks"},
+      {"data: 2", "compile_unit: blocks over several GPUs", "precision: bf16, compile: true, compile_unit: blocks"},
+      {"data: 2, strategy: fsdp", "taken", "precision: bf16, compile: true, compile_unit: blocks"},
+      {"data: 2, strategy: fsdp", "compile_unit: sharded networks are compiled block by block",
+       "precision: bf16, compile: true, compile_unit: model"},
+  });
+}
+
 TEST(WaysTogether, AdaptersPackedRowsAndProductsOfEightBits) {
   expect_together({
       {"data: 2", "taken", "precision: bf16, lora: {rank: 4}"},

@@ -27,9 +27,9 @@ class Builder {
     graph.nodes.push_back(node);
     groups.push_back(group);
   }
-  std::vector<NodeId> ordered() {
+  std::vector<NodeId> ordered(bool for_peak_memory = true) {
     std::vector<NodeId> order;
-    for (const Group& group : reorder_for_peak_memory(graph, groups)) order.push_back(group.nodes.front());
+    for (const Group& group : order_kernels(graph, groups, for_peak_memory)) order.push_back(group.nodes.front());
     return order;
   }
   Graph graph;
@@ -56,6 +56,7 @@ TEST(Reorder, takes_large_buffers_one_after_the_other) {
   b.kernel({other}, {rest});
   b.graph.values[small].leaves = b.graph.values[rest].leaves = true;
   EXPECT_EQ(b.ordered(), (std::vector<NodeId>{0, 2, 1, 3}));
+  EXPECT_EQ(b.ordered(false), (std::vector<NodeId>{0, 1, 2, 3}));  // before PyTorch 2.6
 }
 
 TEST(Reorder, runs_the_scripts_own_work_last) {

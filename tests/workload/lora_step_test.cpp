@@ -97,7 +97,8 @@ TEST(LoraStep, TheirInputIsDroppedAndCast) {
 
 // MatMul4Bit of bitsandbytes (autograd/_functions.py) makes the weight in bf16 for each product and frees it behind: 36
 // · 12 weights are 216 bytes with 7 scales of 64 weights in fp32 (28): 244 are read, 864 written. Scales that are
-// quantised too are bytes with one scale (7 + 4 read, 28 written), and their mean is added.
+// quantised too are bytes with one scale (7 + 4 read, 28 written), and their mean is added. Linear4bit of PEFT
+// (src/peft/tuners/lora/bnb.py) copies the layer's result, and casts what it adds before the sum.
 TEST(LoraStep, FrozenWeightsMayHaveFourBits) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
@@ -125,10 +126,21 @@ TEST(LoraStep, FrozenWeightsMayHaveFourBits) {
 + linear_autocast
 + pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) +360t
     addmm 15x12x20 nt bf16 (600 480 24 > 360) -480
+[forward layers.0.feed_forward.lora]
++ contiguous +360t copy 15x12 bf16 (360 > 360) -360
+- pointwise; pointwise
++ pointwise +360t cast 15x12 fp32->bf16 (720 > 360) -720
++ pointwise +360t add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -600
 [backward]
 - backward_first x26
-+ backward_first x30
++ backward_first x31
+[backward layers.0.feed_forward.lora]
+- cast_backward
++ cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
 )");
+}
+
+TEST(LoraStep, TheirScalesMayHaveEight) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
                   step.training.lora = LoraDescription{};
@@ -159,9 +171,31 @@ TEST(LoraStep, FrozenWeightsMayHaveFourBits) {
 + pointwise x2 +16t bitsandbytes::dequantize_blockwise 24 bytes 8 read (4 > 16) add_ 1x4 fp32 (16 > 16)
 + pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) -16 +360t
     addmm 15x12x20 nt bf16 (600 480 24 > 360) -480
+[forward layers.0.feed_forward.lora]
++ contiguous +360t copy 15x12 bf16 (360 > 360) -360
+- pointwise; pointwise
++ pointwise +360t cast 15x12 fp32->bf16 (720 > 360) -720
++ pointwise +360t add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -360 -600
 [backward]
 - backward_first x26
-+ backward_first x38
++ backward_first x39
+[backward layers.0.feed_forward.lora]
+- cast_backward
++ cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
+)");
+}
+
+// MatMul4Bit of bitsandbytes before 0.43.2 keeps its input, which nothing reads.
+TEST(LoraStep, LayersOfFourBitsOnceKeptTheirInput) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.lora = LoraDescription{};
+                  step.training.lora->rank = 3;
+                  step.training.lora->targets = kQkv;
+                  step.training.lora->frozen = FrozenWeights::nf4;
+                })
+                .changed([](OddStep& step) { step.training.four_bit_keeps_input = true; }),
+            R"(
 )");
 }
 

@@ -41,7 +41,7 @@ struct Kernels {
   }
   [[nodiscard]] KernelOrder found() const {
     KernelOrder order;
-    for (const Group& group : reorder_for_peak_memory(graph, groups)) {
+    for (const Group& group : order_kernels(graph, groups, true)) {
       const auto at = std::ranges::find_if(groups, [&](const Group& g) { return g.nodes == group.nodes; });
       order.push_back(static_cast<std::size_t>(at - groups.begin()));
     }

@@ -147,7 +147,7 @@ std::vector<std::string> notes_of(const std::function<void(OddStep&)>& change) {
   OddStep step(ModelFamily::gpt2);
   change(step);
   OpTrace trace;
-  add_notes(trace, step.model, step.training, step.attention);
+  add_notes(trace, step.model, step.training, step.attention, 0);
   return trace.notes;
 }
 

@@ -78,12 +78,13 @@ std::string training_line(const TrainingDescription& t) {
   }
   std::string line =
       fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
+  if (t.weight_dtype) line += fmt::format(" over weights in {}", name_of(*t.weight_dtype));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
   if (t.activation_checkpointing == ActivationCheckpointing::operations) line += ", checkpointed by operation";
   if (t.activation_offload != ActivationOffload::none)
     line += fmt::format(", saved tensors in the host's {} memory",
-                        t.activation_offload == ActivationOffload::pinned ? "pinned" : "pageable");
+                        t.activation_offload == ActivationOffload::pageable ? "pageable" : "pinned");
   if (t.lora)
     line += fmt::format(", adapters of rank {}{}", t.lora->rank,
                         t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");

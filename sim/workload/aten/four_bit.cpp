@@ -32,6 +32,7 @@ Tensor expanded(Eager& eager, const FourBitWeight& weight, DType type) {
 struct FourBitBackward final : Node {
   FourBitBackward() : Node(HostClass::mm_backward) {}
   FourBitWeight weight;
+  SavedTensor input;  ///< kept and never read, before bitsandbytes 0.43.2
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor rows = reshape(eager, in[0], {in[0].elements() / weight.out, weight.out});
     const Tensor gradient = mm(eager, rows, expanded(eager, weight, in[0].type));
@@ -39,7 +40,10 @@ struct FourBitBackward final : Node {
     sizes[sizes.rank() - 1] = weight.in;
     out[0] = view(eager, gradient, sizes);
   }
-  void release() override { weight = {}; }
+  void release() override {
+    input.release();
+    weight = {};
+  }
 };
 
 }  // namespace
@@ -62,6 +66,7 @@ Tensor four_bit_linear(Eager& eager, const Tensor& x, const FourBitWeight& weigh
   if (eager.needs_node({&x})) {
     node = &eager.node<FourBitBackward>({&x});
     node->weight = weight;
+    if (eager.four_bit_keeps_input) node->input = eager.save(x);
   }
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
   Tensor result = linear(eager, x, expanded(eager, weight, x.type), bias);

@@ -63,6 +63,15 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
   return result;
 }
 
+Tensor cloned(Eager& eager, const Tensor& x) {
+  Node* const node = node_for(eager, {&x}, HostClass::view_backward, kHandOn);
+  Tensor result = eager.empty_like(x);
+  const std::int64_t cols = x.sizes.last();
+  eager.recorder.op(Copy{CopyKind::contiguous, x.type, x.elements() / cols, cols, 1}, {&x}, {&result});
+  attach(result, node);
+  return result;
+}
+
 Tensor transpose(Eager& eager, const Tensor& x, int a, int b) {
   Tensor result = shown(x, x.sizes, x.strides);
   std::swap(result.sizes[a], result.sizes[b]);

@@ -14,6 +14,8 @@ Tensor unsafe_view(Eager& eager, const Tensor& x, const Dims& sizes);
 Tensor reshape(Eager& eager, const Tensor& x, const Dims& sizes);
 /// The tensor itself when contiguous, else a copy.
 Tensor contiguous(Eager& eager, const Tensor& x);
+/// A copy in the same layout.
+Tensor cloned(Eager& eager, const Tensor& x);
 Tensor transpose(Eager& eager, const Tensor& x, int a, int b);
 /// Matrix transpose: transpose(0, 1).
 Tensor t(Eager& eager, const Tensor& x);

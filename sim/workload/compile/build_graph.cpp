@@ -187,6 +187,7 @@ class GraphBuilder {
       Value value;
       value.bytes = trace_.storages[operand.storage].bytes;
       value.storage = operand.storage;
+      value.category = trace_.storages[operand.storage].category;
       value.stored = true;
       value.gone = shared_.gone_before(operand.storage, range_.backward.begin);
       graph_.values.push_back(value);

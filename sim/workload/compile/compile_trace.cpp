@@ -34,7 +34,7 @@ class Compiler {
         partition(compiled.graph, trace_, range.recomputation);
         save_inputs(compiled.graph);
         if (range.is_part()) keep_for_backward(compiled.graph, pass.number, shared);
-        compiled.groups = reorder_for_peak_memory(compiled.graph, fuse(compiled.graph));
+        compiled.groups = order_kernels(compiled.graph, fuse(compiled.graph), range.reordered);
         drop_allocations(range);
         compiled.emitter.emplace(trace_, records_, compiled.graph, compiled.groups, sms_);
       }

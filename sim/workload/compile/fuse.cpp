@@ -15,6 +15,8 @@ namespace {
 class Fuser {
  public:
   explicit Fuser(Graph& graph) : graph_(graph), inlined_(inline_results(graph)), group_of_(graph.nodes.size(), kNone) {
+    order_.reserve(graph_.nodes.size());
+    for (NodeId i = 0; i < graph_.nodes.size(); ++i) order_.push_back(kept_ += inlined_[i] ? 0 : 1);
     for (NodeId i = 0; i < graph_.nodes.size(); ++i)
       for (const Use& use : graph_.nodes[i].inputs) {
         const NodeId producer = graph_.values[use.value].producer;
@@ -27,7 +29,7 @@ class Fuser {
       if (inlined_[i]) continue;
       const Node& node = graph_.nodes[i];
       if (node.outputs.empty() && node.kind != Node::Kind::library) continue;
-      const std::uint32_t best = node.kind == Node::Kind::library ? kNone : best_group(node);
+      const std::uint32_t best = node.kind == Node::Kind::library ? kNone : best_group(node, i);
       if (best == kNone) {
         group_of_[i] = static_cast<std::uint32_t>(groups_.size());
         groups_.push_back(alone(node));
@@ -162,21 +164,33 @@ class Fuser {
   }
 
   /// The kernel that shares most bytes with the node and may take it in.
-  std::uint32_t best_group(const Node& node) {
+  std::uint32_t best_group(const Node& node, NodeId id) {
     std::unordered_map<std::uint32_t, std::int64_t> shared;
+    std::unordered_set<std::uint32_t> producers;
     for (const Use& use : node.inputs) {
       const NodeId producer = graph_.values[use.value].producer;
-      if (producer != kNone && group_of_[producer] != kNone) shared[group_of_[producer]] += 2 * use.bytes;
+      if (producer != kNone && group_of_[producer] != kNone) {
+        shared[group_of_[producer]] += 2 * use.bytes;
+        producers.insert(group_of_[producer]);
+      }
       if (const auto readers = readers_.find(use.value); readers != readers_.end())
         for (const std::uint32_t reader : readers->second) shared[reader] += use.bytes;
     }
     std::vector<std::pair<std::int64_t, std::uint32_t>> candidates;
     for (const auto& [group, bytes] : shared)
-      if (compatible(groups_[group], node)) candidates.emplace_back(bytes, group);
+      if (compatible(groups_[group], node) && (producers.contains(group) || near(groups_[group], id)))
+        candidates.emplace_back(bytes, group);
     std::sort(candidates.rbegin(), candidates.rend());
     for (const auto& [bytes, group] : candidates)
       if (!comes_back(group, node)) return group;
     return kNone;
+  }
+  /// Kernels that share what they read alone, and none the other's result, stay apart where many others lie between
+  /// them: their buffers would live longer (are_long_distant_nodes of torch/_inductor/scheduler.py). Blocks that run
+  /// again read the same positions as the backward pass of the block before.
+  [[nodiscard]] bool near(const Group& group, NodeId id) const {
+    constexpr std::uint32_t kFarthest = 64;
+    return group.nodes.empty() || order_[id] - order_[group.nodes.front()] <= kFarthest;
   }
   /// Whether a path leads from `group` through another one to `node`.
   bool comes_back(std::uint32_t group, const Node& node) {
@@ -205,7 +219,8 @@ class Fuser {
   void index(const Node& node, std::uint32_t group) {
     constexpr std::int64_t kWorthSharing = 4096;
     for (const Use& use : node.inputs) {
-      if (use.bytes < kWorthSharing) continue;
+      // Tokens and targets are read in parts, each by its own kernel.
+      if (use.bytes < kWorthSharing || graph_.values[use.value].category == Category::inputs) continue;
       auto& readers = readers_[use.value];
       if (readers.empty() || readers.back() != group) readers.push_back(group);
     }
@@ -301,6 +316,8 @@ class Fuser {
 
   Graph& graph_;
   std::vector<bool> inlined_;
+  std::uint32_t kept_ = 0;
+  std::vector<std::uint32_t> order_;  ///< of each node among those that are no part of their readers
   std::vector<std::uint32_t> group_of_;
   std::vector<Group> groups_;
   std::vector<std::vector<std::uint32_t>> behind_;  ///< by group: those that read what it makes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -237,13 +238,14 @@ class Schedule {
 
 }  // namespace
 
-std::vector<Group> reorder_for_peak_memory(const Graph& graph, std::vector<Group> groups) {
+std::vector<Group> order_kernels(const Graph& graph, std::vector<Group> groups, bool for_peak_memory) {
   std::vector<Group> result;
   result.reserve(groups.size());
   const auto append = [&](auto belongs) {
     std::vector<Group> part;
     for (Group& group : groups)
       if (belongs(group)) part.push_back(std::move(group));
+    if (!for_peak_memory) return void(std::move(part.begin(), part.end(), std::back_inserter(result)));
     const Order order = Schedule(graph, part).best();
     for (const std::uint32_t g : order) result.push_back(std::move(part[g]));
   };

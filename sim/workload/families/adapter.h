@@ -5,7 +5,7 @@
 
 namespace ridgeline::families {
 
-/// As PEFT's lora.Linear keeps it, in fp32 whatever the layer's type is.
+/// Matrices of PEFT's lora.Linear, whose type may differ from the layer's.
 struct Adapter {
   eager::Parameter* down = nullptr;  ///< lora_A: [rank, in]
   eager::Parameter* up = nullptr;    ///< lora_B: [out, rank]
@@ -14,5 +14,7 @@ struct Adapter {
 
 /// `result` of the layer for `x` + scaling · up(down(dropout(x))), in the type of `result`.
 eager::Tensor adapted(eager::Eager& eager, const eager::Tensor& x, const eager::Tensor& result, const Adapter& adapter);
+/// The same beside a quantized layer of bitsandbytes, whose `result` is copied first.
+eager::Tensor adapted_copy(eager::Eager& eager, const eager::Tensor& x, eager::Tensor result, const Adapter& adapter);
 
 }  // namespace ridgeline::families

@@ -42,6 +42,8 @@ Composed::Composed(Eager& eager, const ModelDescription& model, CompositionHandl
     site_.ranks_of_experts = &*ranks_of_experts_;
     site_.parameter_of_experts = [this](const Dims& sizes) { return parameter_of_experts(sizes); };
   }
+  if (training.lora && training.lora->saves_embeddings)
+    site_.token_table = [this](const Dims& sizes) { return saved_copy(sizes); };
   if (context_) site_.context = &*context_;
   for (const StagePart& part : parts_) make_part(part);
 }
@@ -86,8 +88,9 @@ void Composed::make_head(const StagePart& part) {
         transform_ = at.linear_layer(width, s.hidden, s.head_transform_bias);
         transform_norm_ = at.norm_layer(width);
       }
-      head_ = s.tie_embeddings && part.embedding ? at.tokens()
-                                                 : at.linear_layer(split_.vocabulary(s.vocabulary), width, false);
+      head_ = s.tie_embeddings && part.embedding
+                  ? at.tokens()
+                  : at.linear_layer(split_.vocabulary(s.vocabulary), width, false, LinearRole::head);
       if (bias != nullptr) allocate(*bias, {split_.vocabulary(s.vocabulary)}, type());
       else if (s.head_bias) bias = at.parameter({split_.vocabulary(s.vocabulary)});
       head_.bias = bias;
@@ -139,9 +142,9 @@ Tensor Composed::loss(const Batch& batch) {
   stacks_.front().run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
-  if (s.head == HeadKind::language_model && site_.training.loss_code == LossCode::chunked) {
+  if (s.head == HeadKind::language_model && site_.training.loss_code != LossCode::whole) {
     stacks_.back().forget();
-    return chunked_loss(eager_, x, head_, batch.targets[0]);
+    return loss_in_chunks(eager_, site_.training, x, head_, batch.targets[0]);
   }
   // A decoder beside an encoder and plain code give their hidden states up, others have them in a variable.
   output = output_of(s.plain || (s.head == HeadKind::language_model && s.cross_attention) ? std::move(x) : x);

@@ -19,7 +19,7 @@ DType type_of_parameters(const TrainingDescription& training) {
   if (how.megatron() && training.precision == Precision::amp_bf16) return DType::bf16;
   if (training.precision == Precision::apex_o2 || (how.megatron() && training.precision == Precision::amp_fp16))
     return DType::fp16;
-  return training.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
+  return training.stored_type();
 }
 
 Tensor Family::buffer(const Dims& sizes, DType type) {
@@ -35,10 +35,17 @@ Parameter* Family::parameter(const Dims& sizes) {
   return result;
 }
 
+// ModulesToSaveWrapper of PEFT keeps the module and trains a deep copy of it.
+Parameter* Family::saved_copy(const Dims& sizes) {
+  parameter(sizes);
+  Parameter* copy = in_order.emplace_back(&parameters.emplace_back());
+  copy->allocate(eager_, sizes, type());
+  return copy;
+}
+
 Parameter* Family::parameter_of_experts(const Dims& sizes) {
   Parameter* result = unallocated_parameter();
-  const DType stored = training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
-  allocate(*result, sizes, training_.parallel.expert_copies() > 1 ? type() : stored);
+  allocate(*result, sizes, training_.parallel.expert_copies() > 1 ? type() : training_.stored_type());
   result->of_experts = true;
   return result;
 }
@@ -62,31 +69,33 @@ Affine Family::linear_layer(std::int64_t out, std::int64_t in, bool bias, std::o
     frozen_elements_ += out * in;
   } else {
     layer.by_inputs = by_inputs;
-    layer.weight = parameter(by_inputs ? Dims{in, out} : Dims{out, in});
+    const bool saved = training_.lora && training_.lora->saves_head && role == LinearRole::head;
+    const Dims sizes = by_inputs ? Dims{in, out} : Dims{out, in};
+    layer.weight = saved ? saved_copy(sizes) : parameter(sizes);
   }
   if (bias) layer.bias = parameter({out});
   constexpr std::int64_t kMultiple = 16;  // of torch._scaled_mm; other layers stay as they are
-  layer.scaled = training_.scaled_linear != ScaledLinear::none && role && !by_inputs && out % kMultiple == 0 &&
-                 in % kMultiple == 0;
+  layer.scaled = training_.scaled_linear != ScaledLinear::none && role && *role != LinearRole::head && !by_inputs &&
+                 out % kMultiple == 0 && in % kMultiple == 0;
   if (!training_.lora || !role) return layer;
   if (std::find(roles_.begin(), roles_.end(), *role) == roles_.end()) roles_.push_back(*role);
   if (training_.lora->adapts(*role)) layer.adapter = adapter(out, in, *role);
   return layer;
 }
 
-// PEFT keeps adapters in fp32 (autocast_adapter_dtype); fully_shard gathers them in the type that computes, and
-// DeepSpeed's engine casts them with the network.
+// fully_shard gathers adapters in the type that computes, and DeepSpeed's engine casts them with the network.
 Adapter Family::adapter(std::int64_t out, std::int64_t in, LinearRole role) {
   has_adapters_ = true;
   Adapter result{&parameters.emplace_back(), &parameters.emplace_back(), training_.lora->dropout};
   const ParallelDescription& how = training_.parallel;
+  const DType kept = training_.lora->dtype;
   const DType of_adapters = how.deepspeed()           ? type()
-                            : how.shards_parameters() ? how.parameter_type.value_or(DType::fp32)
-                                                      : DType::fp32;
+                            : how.shards_parameters() ? how.parameter_type.value_or(kept)
+                                                      : kept;
   result.down->allocate(eager_, {training_.lora->rank, in}, of_adapters);
   result.up->allocate(eager_, {out, training_.lora->rank}, of_adapters);
   for (Parameter* one : {result.down, result.up}) {
-    one->stored = DType::fp32;
+    one->stored = kept;
     in_order.push_back(one);
   }
   // Of a layer over rows each rank has its columns of the first matrix, of one over columns its rows of the second; the

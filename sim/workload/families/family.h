@@ -117,6 +117,8 @@ class Family {
   [[nodiscard]] DType type() const { return type_of_parameters(training_); }
   /// Trained, but where adapters are trained in its place.
   Parameter* parameter(const Dims& sizes);
+  /// A trained copy of a frozen one, which stays beside it.
+  Parameter* saved_copy(const Dims& sizes);
   /// Of this rank's experts: where no other rank has the same, nobody shards it, and it stays as it is stored.
   Parameter* parameter_of_experts(const Dims& sizes);
   /// One whose place in the order of parameters is known before that on the device.

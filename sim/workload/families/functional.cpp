@@ -60,16 +60,21 @@ Tensor product(Eager& eager, const Tensor& x, const Affine& layer) {
 }  // namespace
 
 Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
-  const Tensor result = product(eager, x, layer);
-  return layer.adapter.down != nullptr ? adapted(eager, x, result, layer.adapter) : result;
+  Tensor result = product(eager, x, layer);
+  if (layer.adapter.down == nullptr) return result;
+  // Adapters in the type of the layer are torchtune's and LitGPT's, which copy nothing.
+  const bool copies = layer.four_bit.defined() && layer.adapter.down->value.type == DType::fp32;
+  return copies ? adapted_copy(eager, x, std::move(result), layer.adapter) : adapted(eager, x, result, layer.adapter);
 }
 
 Tensor layer_norm(Eager& eager, const Tensor& x, const Affine& layer, bool inside_module) {
   eager.recorder.host(inside_module ? HostClass::layer_norm_module : HostClass::layer_norm);
-  const Tensor* bias = layer.bias != nullptr ? &layer.bias->value : nullptr;
-  if (eager.autocast.on() && x.type != DType::fp32)
-    return aten::layer_norm(eager, aten::to(eager, x, DType::fp32), layer.weight->value, bias);
-  return aten::layer_norm(eager, x, layer.weight->value, bias);
+  if (!eager.autocast.on())
+    return aten::layer_norm(eager, x, layer.weight->value, layer.bias != nullptr ? &layer.bias->value : nullptr);
+  // Under autocast every argument is cast to fp32, from the last to the first.
+  const Tensor bias = layer.bias != nullptr ? aten::to(eager, layer.bias->value, DType::fp32) : Tensor{};
+  const Tensor weight = aten::to(eager, layer.weight->value, DType::fp32);
+  return aten::layer_norm(eager, aten::to(eager, x, DType::fp32), weight, layer.bias != nullptr ? &bias : nullptr);
 }
 
 Tensor embedding(Eager& eager, const Tensor& indices, const Affine& table) {

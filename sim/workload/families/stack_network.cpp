@@ -91,8 +91,10 @@ void StackNetwork::make_embedding(const Affine* tokens) {
 
 void StackNetwork::make_tables(const Affine* tokens) {
   const std::int64_t width = s_.table_width();
-  if (s_.input == InputKind::tokens)
-    tokens_ = tokens != nullptr ? *tokens : Affine{parameter({site_.split.vocabulary(s_.vocabulary), width})};
+  if (s_.input == InputKind::tokens) {
+    const Dims table{site_.split.vocabulary(s_.vocabulary), width};
+    tokens_ = tokens != nullptr ? *tokens : Affine{site_.token_table ? site_.token_table(table) : parameter(table)};
+  }
   if (s_.input == InputKind::image) {
     if (s_.class_token) class_token_ = parameter({1, 1, s_.hidden});
     if (s_.extra_tokens > 0) extra_tokens_ = parameter({1, s_.extra_tokens, s_.hidden});

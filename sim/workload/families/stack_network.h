@@ -42,6 +42,7 @@ struct StackSite {
   SplitLayers& split;
   parallel::ExpertParallel* ranks_of_experts = nullptr;           ///< that experts are spread over; null: none
   parallel::ContextParallel* context = nullptr;                   ///< that share each sequence; null: none
+  std::function<Parameter*(const Dims&)> token_table{};           ///< where that is no parameter as others are
   std::function<Parameter*(const Dims&)> parameter_of_experts{};  ///< of a part of the experts
 };
 

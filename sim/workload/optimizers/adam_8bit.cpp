@@ -12,17 +12,20 @@ void Adam8Bit::step(Eager& eager, Parameters& parameters, const Tensor&) {
   for (auto& parameter : parameters) {
     const Tensor& value = parameter.value;
     const bool quantized = value.elements() >= kSmallestQuantized;
+    // get_state_buffer: unified memory for large tensors, which PyTorch's allocator does not hold.
+    const bool elsewhere = paged_ && value.elements() >= kSmallestPaged;
     if (parameter.states.empty()) {
       if (quantized && !maps_[0].defined())
         for (Tensor& map : maps_) map = zero_state(eager, {256}, DType::fp32);
       for (int i = 0; i < 2; ++i) {
-        parameter.states.push_back(zero_state(eager, value.sizes, quantized ? DType::uint8 : DType::fp32));
+        if (!elsewhere)
+          parameter.states.push_back(zero_state(eager, value.sizes, quantized ? DType::uint8 : DType::fp32));
         if (quantized)
           parameter.states.push_back(zero_state(eager, {(value.elements() + block_ - 1) / block_}, DType::fp32));
       }
     }
     eager.recorder.host(HostClass::pointwise);
-    const Tensor& first = parameter.states.front();
+    const Tensor& first = elsewhere ? parameter.gradient : parameter.states.front();
     eager::aten::pointwise(eager, PointwiseFunction::other, {&value, &parameter.gradient, &first}, value);
   }
   // The library waits for its kernels at the end of a step.

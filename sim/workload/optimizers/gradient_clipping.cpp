@@ -134,9 +134,7 @@ void clip_by_apex(Eager& eager, DType type, const Sizes& sizes, const TensorList
     ;
 }
 
-}  // namespace
-
-void clip_gradients(Eager& eager, Parameters& parameters, GradientClipper clipper, ClippingStyle style) {
+void clip_type(Eager& eager, Parameters& parameters, GradientClipper clipper, ClippingStyle style) {
   const DType type = parameters.front().value.type;
   if (clipper == GradientClipper::apex)
     return clip_by_apex(eager, type, sizes_of(parameters), gradients_of(parameters));
@@ -149,6 +147,13 @@ void clip_gradients(Eager& eager, Parameters& parameters, GradientClipper clippe
   for (const Parameter& parameter : parameters)
     if (parameter.gradient.defined()) gradients.push_back(&parameter.gradient);
   clip_one_by_one(eager, gradients, style.waits, true);
+}
+
+}  // namespace
+
+// A norm for each type, where clip_grad_norm_ joins them in one more kernel.
+void clip_gradients(Eager& eager, Parameters& parameters, GradientClipper clipper, ClippingStyle style) {
+  for_each_type(parameters, [&](Parameters& of_type) { clip_type(eager, of_type, clipper, style); });
 }
 
 void clip_gradient(Eager& eager, const Parameter& parameter, ClippingStyle style) {

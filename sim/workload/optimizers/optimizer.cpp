@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
@@ -27,6 +28,35 @@ class NoOptimizer final : public Optimizer {
 };
 
 }  // namespace
+
+void for_each_type(Parameters& parameters, const std::function<void(Parameters&)>& use) {
+  std::vector<DType> types;
+  for (const auto& parameter : parameters)
+    if (std::find(types.begin(), types.end(), parameter.value.type) == types.end())
+      types.push_back(parameter.value.type);
+  if (types.size() < 2) return use(parameters);
+  for (const DType type : types) {
+    Parameters list;
+    std::vector<eager::Parameter*> owners;
+    for (auto& parameter : parameters) {
+      if (parameter.value.type != type) continue;
+      owners.push_back(&parameter);
+      eager::Parameter& one = list.emplace_back();
+      one.value = parameter.value;
+      one.gradient = std::exchange(parameter.gradient, Tensor{});
+      one.states = std::exchange(parameter.states, {});
+    }
+    use(list);
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      owners[i]->gradient = std::exchange(list[i].gradient, Tensor{});
+      owners[i]->states = std::exchange(list[i].states, {});
+    }
+  }
+}
+
+void Optimizer::update(Eager& eager, Parameters& parameters, const Tensor& overflow_flag) {
+  for_each_type(parameters, [&](Parameters& of_type) { step(eager, of_type, overflow_flag); });
+}
 
 void Optimizer::clear_gradients(Eager& eager, Parameters& parameters, bool keep) {
   if (!keep) {
@@ -60,7 +90,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
     case OptimizerKind::none: return std::make_unique<NoOptimizer>();
     case OptimizerKind::bert_adam: return std::make_unique<BertAdam>(training.clipping_style);
-    case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block);
+    case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block, training.optimizer.paged);
   }
   throw UserError("training.optimizer: unknown optimizer");
 }

@@ -2,6 +2,7 @@
 // or over one tensor after the other.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <vector>
@@ -17,12 +18,17 @@ class Optimizer {
   /// One update from the gradients; creates states when there are none yet. `overflow_flag` is given to a fused
   /// optimizer under gradient scaling (else undefined).
   virtual void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) = 0;
+  /// The same of parameters of several types, each type in lists of its own, as torch.optim groups tensors.
+  void update(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag);
   /// zero_grad: drops the gradients, or fills them with zeros (`keep`; then the next backward pass adds to them).
   void clear_gradients(eager::Eager& eager, eager::Parameters& parameters, bool keep);
 };
 
 /// Throws UserError for a combination PyTorch does not have.
 std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training);
+
+/// Calls `use` with the parameters of each type, which come first in this order.
+void for_each_type(eager::Parameters& parameters, const std::function<void(eager::Parameters&)>& use);
 
 /// Elements of each parameter, shared by all multi-tensor operations of a step.
 std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const eager::Parameters& parameters);

@@ -6,6 +6,7 @@
 // compiled: what runs again is part of its backward graph.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,12 +24,23 @@ class CompiledBlocks final : public families::BlockWrapper {
   void begin_forward();
   eager::Tensor before_block(std::int64_t block, eager::Tensor input) override;
   eager::Tensor after_block(std::int64_t block, eager::Tensor output) override;
+  /// A block's backward graph runs.
+  [[nodiscard]] bool running() const { return running_.has_value(); }
   void begin_backward();
   void end_backward();
   /// Of the micro-batch, in the order of forward passes.
   [[nodiscard]] const std::vector<CompiledRange>& ranges() const { return ranges_; }
 
+  std::function<void()> behind_block;  ///< called where a block's backward graph ends
+
  private:
+  /// The input of a checkpointed block on its way to the host and back.
+  struct Offloaded {
+    eager::Tensor input;
+    std::uint32_t sent = 0;  ///< event behind the copy
+  };
+  void send(std::size_t block);
+  void bring_back(std::size_t block);
   void meet(const eager::Node& node);
   void close();
 
@@ -39,6 +51,8 @@ class CompiledBlocks final : public families::BlockWrapper {
   std::vector<CompiledRange> ranges_;
   std::vector<std::uint64_t> first_,
       behind_;                          ///< numbers of the first node that each block made, and one behind its last
+  std::vector<Offloaded> offloaded_;    ///< by block, where inputs are offloaded
+  std::uint8_t copies_ = 0;             ///< their stream
   std::optional<std::size_t> running_;  ///< whose backward pass runs
 };
 

@@ -103,6 +103,7 @@ struct ParallelDescription {
   // Experts spread over data parallel ranks, which are neighbours; tokens are sent to the ranks of their experts.
   std::int64_t expert = 1;       ///< ranks that hold the experts of a layer together
   double expert_capacity = 0.0;  ///< places an expert has, in those of an even choice; 0: as many as tokens come
+  bool block_by_block = false;   ///< torch.compile takes each block by itself on one GPU too
   // torch.distributed.pipelining. Ranks of a stage are neighbours, stages lie apart.
   std::int64_t pipeline = 1;  ///< ranks that hold parts of the network one behind the other
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
@@ -130,7 +131,9 @@ struct ParallelDescription {
            strategy != DataStrategy::dataparallel;
   }
   /// torch.compile takes each block by itself, and nothing between blocks; else it takes the graph.
-  [[nodiscard]] bool compiles_blocks() const { return several() && (tensor > 1 || shards_parameters()); }
+  [[nodiscard]] bool compiles_blocks() const {
+    return block_by_block || (several() && (tensor > 1 || shards_parameters()));
+  }
   bool operator==(const ParallelDescription&) const = default;
 };
 

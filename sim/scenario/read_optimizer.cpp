@@ -1,0 +1,66 @@
+#include "sim/scenario/read_optimizer.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace ridgeline {
+namespace {
+
+using config::Mapping;
+using config::Value;
+template <typename Enum>
+using Choice = std::pair<std::string_view, Enum>;
+
+constexpr std::array<Choice<OptimizerKind>, 9> kOptimizers{{{"adamw", OptimizerKind::adamw},
+                                                            {"adam", OptimizerKind::adam},
+                                                            {"sgd", OptimizerKind::sgd},
+                                                            {"sgd-momentum", OptimizerKind::sgd_momentum},
+                                                            {"adafactor", OptimizerKind::adafactor},
+                                                            {"adamw-8bit", OptimizerKind::adamw_8bit},
+                                                            {"adamw-kahan", OptimizerKind::adamw_kahan},
+                                                            {"bert-adam", OptimizerKind::bert_adam},
+                                                            {"none", OptimizerKind::none}}};
+constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
+    {{"for-loop", OptimizerImplementation::for_loop},
+     {"foreach", OptimizerImplementation::foreach},
+     {"fused", OptimizerImplementation::fused}}};
+
+}  // namespace
+
+OptimizerDescription read_optimizer(const Value& value, const Software& software) {
+  OptimizerDescription result;
+  result.implementation =
+      software.foreach_by_default ? OptimizerImplementation::foreach : OptimizerImplementation::for_loop;
+  if (!value.exists()) return result;
+  if (!value.is_mapping()) {  // `optimizer: adamw` means its default implementation
+    result.kind = value.choice<OptimizerKind>(kOptimizers);
+    return result;
+  }
+  const Mapping mapping(value, {"name", "implementation", "paged", "in_backward"});
+  result.kind = mapping["name"].choice<OptimizerKind>(kOptimizers, OptimizerKind::adamw);
+  result.implementation =
+      mapping["implementation"].choice<OptimizerImplementation>(kImplementations, result.implementation);
+  result.in_backward = mapping["in_backward"].boolean(false);
+  result.paged = mapping["paged"].boolean(false);
+  if (result.paged && result.kind != OptimizerKind::adamw_8bit)
+    mapping["paged"].fail("is of bitsandbytes: expected name: adamw-8bit");
+  return result;
+}
+
+/// Hooks behind each gradient (register_post_accumulate_grad_hook) see one tensor, once a step.
+void check_step_in_backward(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+  if (!t.optimizer.in_backward) return;
+  const Value key = mapping["optimizer"]["in_backward"];
+  if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected false");
+  if (t.gradient_accumulation > 1) key.fail("steps with each micro-batch: expected gradient_accumulation: 1");
+  if (t.gradient_clipping) key.fail("steps before the norm of all gradients is known: expected no gradient_clipping");
+  if (t.precision == Precision::amp_fp16 || t.precision == Precision::apex_o2)
+    key.fail("scales no losses: expected precision bf16, amp-bf16, fp32 or tf32");
+  if (t.optimizer.kind == OptimizerKind::none || t.optimizer.kind == OptimizerKind::bert_adam)
+    key.fail("goes with optimizers of torch and bitsandbytes: expected another name");
+  if (compile && !t.parallel.block_by_block)
+    key.fail("in a graph of the whole network is not modelled: expected training.compile_unit: blocks");
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,28 @@
+// Optimizer steps inside the backward pass: each parameter steps as soon as its gradient has arrived, in a hook of
+// register_post_accumulate_grad_hook, and drops it.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sim/workload/optimizers/optimizer.h"
+
+namespace ridgeline::optimizers {
+
+class StepInBackward {
+ public:
+  /// `waits`: whether a compiled graph runs, behind which hooks are called.
+  StepInBackward(eager::Eager& eager, Optimizer& optimizer, eager::Parameters& parameters, std::function<bool()> waits);
+  /// Steps what waited for the end of a graph.
+  void catch_up();
+
+ private:
+  void step(eager::Parameter& parameter);
+
+  eager::Eager& eager_;
+  Optimizer& optimizer_;
+  std::function<bool()> waits_;
+  std::vector<eager::Parameter*> waiting_;
+};
+
+}  // namespace ridgeline::optimizers
