@@ -163,6 +163,8 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     const json& measured = row["measured"];
     if (measured.contains("step_time_s")) m.step_time = Seconds{measured["step_time_s"].get<double>()};
     if (measured.contains("device_used_bytes")) m.device_used = measured["device_used_bytes"].get<std::int64_t>();
+    if (measured.contains("peak_allocated_bytes"))
+      m.peak_allocated = measured["peak_allocated_bytes"].get<std::int64_t>();
     try {
       out.push_back({m, load_scenario(source), {}});
     } catch (const UserError&) {
