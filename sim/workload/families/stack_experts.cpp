@@ -52,7 +52,7 @@ Tensor rows_at(Eager& eager, const Tensor& x, const Tensor& index) {
 }
 
 /// A weight in the type of what it is multiplied with.
-Tensor in_type(Eager& eager, const Tensor& x, DType type) {
+Tensor cast_to(Eager& eager, const Tensor& x, DType type) {
   if (x.type == type) return x;
   eager.recorder.host(HostClass::cast);
   return aten::to(eager, x, type);
@@ -99,7 +99,7 @@ Tensor StackNetwork::routed_to_ranks(const ExpertWeights& weights, const Tensor&
   result = site_.ranks_of_experts->capacity() > 0.0 ? capped(weights, rows, chosen) : dropless(weights, rows, chosen);
   {
     const Tensor wide = view(eager_, result, {tokens, kept, s_.hidden});
-    const Tensor factor = aten::reshape(eager_, in_type(eager_, share, result.type), {tokens, kept, 1});
+    const Tensor factor = aten::reshape(eager_, cast_to(eager_, share, result.type), {tokens, kept, 1});
     result = mul(eager_, wide, factor);
   }
   eager_.recorder.host(HostClass::pointwise);
@@ -145,12 +145,12 @@ Tensor StackNetwork::dropless(const ExpertWeights& weights, const Tensor& rows, 
   const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
     eager_.recorder.host(HostClass::matmul);
     if (type == DType::fp32) wait_for_a_number();  // where each expert's rows begin
-    Tensor made = aten::grouped_products(eager_, input, in_type(eager_, weight->value, type));
+    Tensor made = aten::grouped_products(eager_, input, cast_to(eager_, weight->value, type));
     if (bias == nullptr) return made;
     const Tensor wide = aten::rows_at(eager_, bias->value, expert, {places, bias->value.sizes[1]});
     return add(eager_, made, wide);
   };
-  both = product(in_type(eager_, rows_at(eager_, arrived, by_expert), type), weights.up, weights.up_bias);
+  both = product(cast_to(eager_, rows_at(eager_, arrived, by_expert), type), weights.up, weights.up_bias);
   out = product(gated(both), weights.down, weights.down_bias);
   returned = ranks.exchange(rows_at(eager_, out, inverse_of(eager_, by_expert)));
   return rows_at(eager_, returned, inverse_of(eager_, order));
