@@ -29,7 +29,7 @@ CASES = [{"op": "mm", "dtype": "bf16", "params": {"m": 1024, "n": 1024, "k": 512
 # Objects whose keys are names of the question at hand: axes, keys of hardware, parameters of an operation.
 FREE = {"prediction.question.scenario", "replay.question.scenario", "comparison.scenarios.0.question.scenario",
         "sweep_points.points.0.at", "kernel_line.params", "prediction.sensitivity.keys", "replay.sensitivity.keys",
-        "kernel_line.predicted.sensitivity.keys", "hardware_sheet.values", "replay.defects"}
+        "kernel_line.predicted.sensitivity.keys", "hardware_sheet.values", "replay.defects", "models_list.0.sizes"}
 
 
 def commands(folder):

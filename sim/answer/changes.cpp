@@ -116,7 +116,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   };
   const bool predicts_tokens = s.model.head == ModelHead::language_model || s.model.head == ModelHead::masked_lm ||
                                s.model.head == ModelHead::pretraining;
-  if (predicts_tokens && !s.training.parallel.megatron() && s.model.vocabulary % 64 != 0) {
+  if (predicts_tokens && !s.model.program.given() && !s.training.parallel.megatron() && s.model.vocabulary % 64 != 0) {
     const std::int64_t padded = (s.model.vocabulary + 63) / 64 * 64;
     add(fmt::format("model.vocabulary={}", padded), "a multiple of 64 suits the tensor cores' tiles",
         [padded](Scenario& c) { c.model.vocabulary = padded; });

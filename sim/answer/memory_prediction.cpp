@@ -23,12 +23,13 @@ TraceKey trace_key_of(const Scenario& s) {
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
   // kernel takes it. Where blocks are compiled one by one it is looked at outside of them.
   const bool whole = compiled && !s.training.parallel.compiles_blocks();
+  key.training.parallel.compiled = compiled && (s.training.parallel.several() || s.training.parallel.block_by_block);
+  if (s.model.program.given()) return key;
   const CompositionHandle network = families::composition_of(s.model);
   const Stack& stack = network->stack;
   if (whole && s.training.attention == AttentionRequest::sdpa && !stack.causal && stack.takes_mask() &&
       stack.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
-  key.training.parallel.compiled = compiled && (s.training.parallel.several() || s.training.parallel.block_by_block);
   key.training.mask_given = whole && s.training.packed_lengths.empty() && !s.model.written_plain() &&
                             (!stack.causal || s.software.compiled_mask);
   return key;

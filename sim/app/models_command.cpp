@@ -17,13 +17,15 @@ struct ModelsOptions {
 };
 
 void run(const ModelsOptions& options) {
+  std::vector<std::string> names = model_names();
+  for (const std::string& name : program_names()) names.push_back(name);
   if (options.names) {
-    for (const std::string& name : model_names()) print("{}\n", name);
+    for (const std::string& name : names) print("{}\n", name);
     return;
   }
   std::vector<ModelDescription> models;
   if (options.name.empty())
-    for (const std::string& name : model_names()) models.push_back(load_model(name));
+    for (const std::string& name : names) models.push_back(load_model(name));
   else models.push_back(load_model(options.name));
   if (options.format == "json") {
     auto out = nlohmann::ordered_json::array();

@@ -64,7 +64,8 @@ std::string_view block_of(ModelFamily family) {
     case ModelFamily::gpt2: return "Block";
     case ModelFamily::bert: return "BertLayer";
     case ModelFamily::llama: return "LlamaDecoderLayer";
-    case ModelFamily::composed: return "Block";
+    case ModelFamily::composed:
+    case ModelFamily::program: return "Block";
   }
   return "";
 }

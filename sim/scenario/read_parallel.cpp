@@ -13,6 +13,7 @@
 #include "sim/workload/families/composed_families.h"
 #include "sim/workload/families/shared_sequences.h"
 #include "sim/workload/families/stack_split.h"
+#include "sim/workload/networks/program_model.h"
 
 namespace ridgeline {
 namespace {
@@ -329,8 +330,8 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
   const ParallelDescription& how = training.parallel;
   if (how.split > 1) {
     const std::string named = model.name.empty() ? "the model" : model.name;
-    if (model.family == ModelFamily::composed)
-      section["split"].fail("networks of family composed are not cut over devices");
+    if (model.family == ModelFamily::composed || model.program.given())
+      section["split"].fail("networks of family composed and program are not cut over devices");
     if (how.split > model.layers)
       section["split"].fail(fmt::format("{} devices, but {} has {} blocks", how.split, named, model.layers));
     if (training.micro_batch % how.pieces != 0)
@@ -351,8 +352,15 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
                     model.layers, model.name.empty() ? "the model" : model.name));
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;
-  if (how.megatron() && model.composition.given())
-    section["framework"].fail("networks of family composed are not Megatron-LM's");
+  if (how.megatron() && (model.composition.given() || model.program.given()))
+    section["framework"].fail("networks of family composed and program are not Megatron-LM's");
+  if (model.program.given()) {
+    if (!model.program->splits)
+      tensor.fail(fmt::format("{} is a program without column_linear and row_linear: expected 1", name));
+    if (how.tensor_style == TensorStyle::dtensor)
+      tensor.fail("layers of a program are split by hand: expected tensor_style: by-hand beside it");
+    return;
+  }
   if (!how.megatron()) {
     if (const std::string why = families::why_not_split(*families::composition_of(model), training); !why.empty())
       tensor.fail(fmt::format("{}: {}", name, why));

@@ -85,6 +85,8 @@ void check_together(const Scenario& scenario, const Value& section) {
     section[inference ? "prompt_length" : "sequence_length"].fail(
         fmt::format("{} tokens, but {} has positions for {} only", tokens_of_one,
                     model.name.empty() ? "the model" : model.name, model.max_positions));
+  if (inference && inference->new_tokens > 0 && model.program.given())
+    section["new_tokens"].fail("a program generates no text yet; leave it out for one forward pass");
   if (inference && inference->new_tokens > 0 && !families::sees_backwards(model))
     section["new_tokens"].fail("the network generates no text; leave it out for one forward pass");
   if (inference && inference->new_tokens > 0 && model.plain.value_or(false))

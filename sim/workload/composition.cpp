@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/workload/composition_keys.h"
+#include "sim/workload/networks/program_model.h"
 
 namespace ridgeline {
 namespace {
@@ -170,6 +171,7 @@ bool CompositionHandle::operator==(const CompositionHandle& other) const {
 }
 
 std::int64_t only_length(const ModelDescription& model) {
+  if (model.program.given()) return model.program->fixed_length;
   if (!model.composition.given() || model.composition->stack.input != InputKind::image) return 0;
   return model.composition->stack.max_positions;
 }

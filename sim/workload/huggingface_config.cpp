@@ -245,7 +245,8 @@ bool config_key_changes_nothing(std::string_view key) {
 HuggingFaceDescription description_from_huggingface(const Value& config) {
   static constexpr std::array<std::pair<std::string_view, Type>, 2> kTypes{
       {{"bert", Type::bert}, {"llama", Type::llama}}};
-  const std::string name = config["model_type"].text();
+  const Value said = config[config["model_type"].exists() ? "model_type" : "_class_name"];  // of diffusers
+  const std::string name = said.text();
   const auto* own = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& known) { return known.first == name; });
   if (own == kTypes.end()) {
     std::vector<std::string> known = family_table_names();
@@ -253,8 +254,8 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
     for (const auto& type : kTypes) known.emplace_back(type.first);
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    config["model_type"].fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
-                                          nearest_name(name, known), fmt::join(known, ", ")));
+    said.fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
+                          nearest_name(name, known), fmt::join(known, ", ")));
   }
   // Heads that a family of its own does not have.
   const std::string architecture = architecture_of(config);

@@ -19,6 +19,9 @@ using config::Entry;
 using config::Node;
 using config::Value;
 
+std::string type_of_network(const Value& config) {
+  return config[config["model_type"].exists() ? "model_type" : "_class_name"].text();
+}
 bool is_said(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
 
 constexpr std::string_view kOfTokens = "ForTokenClassification";
@@ -88,14 +91,16 @@ class TableReading {
     check_fixed();
     HuggingFaceDescription result;
     result.tree = mapping_at(config_.origin());
-    put(result.tree, "family", scalar_at("composed", config_.origin()));
+    const bool program = table_["program"].exists();
+    put(result.tree, "family", scalar_at(program ? "program" : "composed", config_.origin()));
+    if (program) put(result.tree, "program", scalar_at(table_["program"].text(), config_.origin()));
     const std::string on_top = head();
-    put(result.tree, "head", scalar_at(on_top, config_.origin()));
+    if (!program) put(result.tree, "head", scalar_at(on_top, config_.origin()));
     reads_base_ = true;
     if (base_.exists()) section(base_, result.tree);
     reads_base_ = false;
     section(table_, result.tree);
-    if (on_top.ends_with("classification")) count_labels(result.tree);
+    if (!program && on_top.ends_with("classification")) count_labels(result.tree);
     const Value named = config_["architectures"];
     if (is_said(named) && named.is_list() && !named.list().empty() && named.list().front().text().ends_with(kOfTokens))
       put(result.tree, "pooler", scalar_at("none", config_.origin()));  // each token is read as it is
@@ -233,8 +238,7 @@ class TableReading {
     const bool elsewhere = reads_base_ && table_["keys"].exists() && table_["keys"][key].exists();
     if (plain && !elsewhere && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
       config_.fail(fmt::format("{} is missing, which a {} needs",
-                               from.is_list() ? from.list().front().text() : from.text(),
-                               config_["model_type"].text()));
+                               from.is_list() ? from.list().front().text() : from.text(), type_of_network(config_)));
     if (plain || !from["otherwise"].exists()) return;
     const Value otherwise = from["otherwise"];
     if (from["values"].exists()) return put(tree, key, translated(otherwise, from["values"]));
@@ -350,6 +354,9 @@ HuggingFaceDescription description_by_table(const std::string& model_type, const
   const Node own = load(model_type);
   const Value named = config["architectures"], elsewhere = Value(own)["elsewhere"];
   Value other = Value::absent("elsewhere", config.origin());
+  for (const Value& variant : Value(own)["variants"].exists() ? Value(own)["variants"].list() : std::vector<Value>{})
+    if (const Value given = config[variant["key"].text()]; is_said(given) && variant["is"].is(given.text()))
+      return description_by_table(variant["table"].text(), config);
   if (elsewhere.exists() && is_said(named) && named.is_list() && !named.list().empty())
     other = elsewhere[named.list().front().text()];
   const Node table = other.exists() ? load(other.text()) : own;

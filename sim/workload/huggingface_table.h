@@ -5,6 +5,8 @@
 //                                                       Classes that classify tokens, and decoders sequences, as all do
 //                                                       are known: OPTForSequenceClassification
 //   elsewhere: {CLIPForImageClassification: clip_vision_model}  # classes that another table describes
+//   variants: [{key: k, is: v, table: name}]    # another table where a key has a value
+//   program: blocks/NAME.block                  # a program in the place of a composition: `set` and `keys` are of its sizes
 //   own_heads: true                             # those that classify tokens do it in a way of their own
 //   like: mistral                                     # another table, whose entries hold where this one says nothing
 //   else set: {norm: layer, positions: learned}            # keys of the composition that every such network has keys:

@@ -11,6 +11,7 @@
 #include "sim/workload/composition_keys.h"
 #include "sim/workload/huggingface_config.h"
 #include "sim/workload/model_keys.h"
+#include "sim/workload/networks/program_model.h"
 
 namespace ridgeline {
 namespace {
@@ -22,6 +23,8 @@ using config::Value;
 
 ModelDescription read_description(const Value& value, std::string fallback_name) {
   if (value.is_mapping() && value["family"].is("composed")) return read_composition(value, std::move(fallback_name));
+  if (value.is_mapping() && value["family"].is("program"))
+    return networks::read_program(value, std::move(fallback_name));
   std::vector<std::string> keys{"name"};
   for (const ModelKey& key : model_keys()) keys.emplace_back(key.name);
   const Mapping m(value, keys);
@@ -67,7 +70,8 @@ ModelDescription read_tree(Node tree, std::string name, const std::vector<Overri
 }
 
 bool is_path(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".json");
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".json") ||
+         text.ends_with(".block");
 }
 
 struct FileTree {
@@ -76,9 +80,10 @@ struct FileTree {
 };
 
 FileTree file_tree(const std::string& path) {
+  if (path.ends_with(".block")) return {networks::tree_of_program(path), {}};
   Node tree = config::load_yaml(path);
   const Value root(tree);
-  if (tree.find("model_type")) {
+  if (tree.find("model_type") || tree.find("_class_name")) {
     HuggingFaceDescription read = description_from_huggingface(root);
     return {std::move(read.tree), std::move(read.unread)};
   }
@@ -95,6 +100,10 @@ ModelDescription load_named(const std::string& name, const Value* value, const s
     d.unread = std::move(file.unread);
     return d;
   }
+  const auto programs = program_names();
+  if (std::find(programs.begin(), programs.end(), name) != programs.end())
+    return read_tree(file_tree((config::data_folder("models") / "blocks" / (name + ".yaml")).string()).tree, name,
+                     overrides);
   const auto known = model_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     const std::string message = fmt::format("no model '{}'; did you mean '{}'? Known: {}", name,
@@ -112,15 +121,18 @@ ModelDescription load_model(std::string_view name_or_path, const std::vector<Ove
 }
 
 ModelDescription load_model(const Value& value, const std::vector<Override>& overrides) {
-  if (value.is_mapping() && value["model_type"].exists()) {  // a config.json in the place of its path
+  const char* const type = value.is_mapping() && value["_class_name"].exists() ? "_class_name" : "model_type";
+  if (value.is_mapping() && value[type].exists()) {  // a config.json in the place of its path
     HuggingFaceDescription read = description_from_huggingface(value);
-    ModelDescription d = read_tree(std::move(read.tree), value["model_type"].text(), overrides);
+    ModelDescription d = read_tree(std::move(read.tree), value[type].text(), overrides);
     d.unread = std::move(read.unread);
     return d;
   }
   if (value.is_mapping()) return read_tree(value.node(), "model", overrides);
   return load_named(value.text(), &value, overrides);
 }
+
+std::vector<std::string> program_names() { return config::yaml_names(config::data_folder("models") / "blocks"); }
 
 std::vector<std::string> model_names() { return config::yaml_names(config::data_folder("models")); }
 

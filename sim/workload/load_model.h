@@ -18,6 +18,8 @@ ModelDescription load_model(std::string_view name_or_path, const std::vector<con
 /// The `model` of a scenario: a name, a path or an inline mapping.
 ModelDescription load_model(const config::Value& value, const std::vector<config::Override>& overrides = {});
 
+/// Shipped networks that are programs, sorted: models/blocks/NAME.yaml, which load_model takes by name too.
+std::vector<std::string> program_names();
 /// Shipped descriptions, sorted.
 std::vector<std::string> model_names();
 

@@ -62,13 +62,14 @@ std::int64_t parameter_count(const ModelDescription& m) {
     case ModelFamily::gpt2: return gpt2_parameters(m);
     case ModelFamily::bert: return bert_parameters(m);
     case ModelFamily::llama: return llama_parameters(m);
-    case ModelFamily::composed: return families::count_parameters(m);
+    case ModelFamily::composed:
+    case ModelFamily::program: return families::count_parameters(m);
   }
   return 0;
 }
 
 double model_flops(const ModelDescription& m, std::int64_t sequences, std::int64_t length) {
-  if (m.composition.given()) return families::count_flops(m, sequences, length);
+  if (m.composition.given() || m.program.given()) return families::count_flops(m, sequences, length);
   const double tokens = static_cast<double>(sequences) * static_cast<double>(length);
   const double d = static_cast<double>(m.hidden);
   double forward = 2.0 * tokens * static_cast<double>(m.layers) * static_cast<double>(block_weights(m));
@@ -83,7 +84,7 @@ double model_flops(const ModelDescription& m, std::int64_t sequences, std::int64
 
 void check_model(const ModelDescription& m) {
   const auto refuse = [](const std::string& why) { throw UserError(why); };
-  if (m.composition.given()) return;  // read_composition looks at each key where it stands
+  if (m.composition.given() || m.program.given()) return;  // whoever reads it looks at each key where it stands
   if (m.layers < 1 || m.heads < 1 || m.hidden < 1 || m.vocabulary < 1)
     refuse("a model needs layers, heads, hidden and vocabulary of at least 1");
   if (m.head_width == 0 && m.hidden % m.heads != 0)

@@ -12,10 +12,11 @@
 namespace ridgeline {
 
 enum class ModelFamily : std::uint8_t {
-  gpt2,     ///< decoder, learned positions, pre-norm, one qkv projection (a nanoGPT-like module)
-  bert,     ///< encoder, post-norm, pooler and a task head (HuggingFace's modules)
-  llama,    ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
-  composed  ///< any other network, as a composition of blocks (sim/workload/composition.h)
+  gpt2,      ///< decoder, learned positions, pre-norm, one qkv projection (a nanoGPT-like module)
+  bert,      ///< encoder, post-norm, pooler and a task head (HuggingFace's modules)
+  llama,     ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
+  composed,  ///< any other network, as a composition of blocks (sim/workload/composition.h)
+  program    ///< a network that a file says line by line (sim/workload/networks/network_program.h)
 };
 
 /// `gelu` is the exact (erf) form; `gelu_spelled_out` the same as x * 0.5 * (1 + erf(x / sqrt 2)) in four operations of
@@ -45,6 +46,24 @@ class CompositionHandle {
 
  private:
   std::shared_ptr<const Composition> composition_;
+};
+
+namespace networks {
+struct ProgramModel;
+}
+
+/// A program with its sizes, shared between copies of a description and compared by what it says.
+class ProgramHandle {
+ public:
+  ProgramHandle() = default;
+  explicit ProgramHandle(std::shared_ptr<const networks::ProgramModel> program) : program_(std::move(program)) {}
+  [[nodiscard]] bool given() const { return program_ != nullptr; }
+  const networks::ProgramModel& operator*() const { return *program_; }
+  const networks::ProgramModel* operator->() const { return program_.get(); }
+  bool operator==(const ProgramHandle& other) const;
+
+ private:
+  std::shared_ptr<const networks::ProgramModel> program_;
 };
 
 struct ModelDescription {
@@ -79,6 +98,7 @@ struct ModelDescription {
   bool activation_adds_bias = false;  ///< the bias before the activation is an operation of its own
 
   CompositionHandle composition;  ///< of family composed; the numbers above are then those of its last stack
+  ProgramHandle program;          ///< of family program; the numbers above are those of its sizes that mean them
 
   std::vector<std::string> unread;  ///< keys of a HuggingFace config.json that nobody here knows
 
@@ -89,7 +109,8 @@ struct ModelDescription {
   [[nodiscard]] std::int64_t feed_forward_width() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
   /// A longer sequence has no rows there.
   [[nodiscard]] bool has_position_table() const {
-    return family == ModelFamily::composed ? max_positions > 0 : family != ModelFamily::llama;
+    if (family == ModelFamily::composed || family == ModelFamily::program) return max_positions > 0;
+    return family != ModelFamily::llama;
   }
   [[nodiscard]] bool written_plain() const { return plain.value_or(family == ModelFamily::gpt2); }
   bool operator==(const ModelDescription&) const = default;

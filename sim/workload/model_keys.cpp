@@ -10,10 +10,11 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<ModelFamily>, 4> kFamilies{{{"gpt2", ModelFamily::gpt2},
+constexpr std::array<Choice<ModelFamily>, 5> kFamilies{{{"gpt2", ModelFamily::gpt2},
                                                         {"bert", ModelFamily::bert},
                                                         {"llama", ModelFamily::llama},
-                                                        {"composed", ModelFamily::composed}}};
+                                                        {"composed", ModelFamily::composed},
+                                                        {"program", ModelFamily::program}}};
 constexpr std::array<Choice<Activation>, 5> kActivations{{{"gelu", Activation::gelu},
                                                           {"gelu-tanh", Activation::gelu_tanh},
                                                           {"relu", Activation::relu},
@@ -58,14 +59,15 @@ ModelDescription silent(ModelFamily family) {
       d.bias = d.tie_embeddings = false;
       d.activation = Activation::swiglu;
       break;
-    case ModelFamily::composed: break;  // has keys of its own
+    case ModelFamily::composed:
+    case ModelFamily::program: break;  // have keys of their own
   }
   return d;
 }
 
 constexpr std::optional<ModelFamily> kAny;
 constexpr ModelKey kKeys[] = {
-    {"family", "gpt2, bert, llama or composed", kAny,
+    {"family", "gpt2, bert, llama, composed or program", kAny,
      [](const Value& v, ModelDescription& d) { d.family = v.choice<ModelFamily>(kFamilies); },
      [](const ModelDescription& d) { return named(kFamilies, d.family); }},
     {"code", "transformers, or plain: PyTorch's own modules put together, as family gpt2 is unless it says so", kAny,

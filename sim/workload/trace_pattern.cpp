@@ -221,9 +221,10 @@ std::vector<TracePattern::Row> TracePattern::rows_of(const std::vector<std::uint
 
 bool TracePattern::applies(const ModelDescription& model, const TrainingDescription& training) {
   const ParallelDescription& how = training.parallel;
-  return model.family != ModelFamily::composed && model.layers >= kLeastLayers && training.checkpointed_every == 1 &&
-         training.packed_lengths.empty() && training.data_parallel == DataParallel::none && !training.inference &&
-         !training.lora && !how.several() && !how.compiled && !how.one_process() && !how.megatron() && !how.deepspeed();
+  return model.family != ModelFamily::composed && model.family != ModelFamily::program &&
+         model.layers >= kLeastLayers && training.checkpointed_every == 1 && training.packed_lengths.empty() &&
+         training.data_parallel == DataParallel::none && !training.inference && !training.lora && !how.several() &&
+         !how.compiled && !how.one_process() && !how.megatron() && !how.deepspeed();
 }
 
 OpTrace TracePattern::part_of(const ModelDescription& model, const TrainingDescription& training,

@@ -47,7 +47,8 @@ class TrainingLoop {
       : trace_(trace),
         training_(training),
         written_out_(written_out),
-        network_(families::composition_of(model)),
+        returns_scores_(model.program.given() || !families::composition_of(model)->stack.loss_alone),
+        segments_(!model.program.given() && families::composition_of(model)->stack.type_vocabulary > 0),
         eager_(trace),
         optimizer_(optimizers::make_optimizer(training)) {
     eager_.tf32 = training.matmuls_in_tf32();
@@ -248,7 +249,7 @@ class TrainingLoop {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
     if (training_.data_loader == DataLoader::tensor_dataset) {
-      const int masks_and_types = network_->stack.type_vocabulary > 0 ? 2 : 0;
+      const int masks_and_types = segments_ ? 2 : 0;
       load_batch(eager_, batch_, masks_and_types);
     }
     family_->cut_sequences(batch_);
@@ -263,7 +264,7 @@ class TrainingLoop {
     CompiledRange range;
     range.forward.begin = recorder.position();
     eager_.offload = training_.saves_on_cpu();
-    range.returns_scores = !network_->stack.loss_alone && training_.loss_code == LossCode::whole;
+    range.returns_scores = returns_scores_ && training_.loss_code == LossCode::whole;
     if (const auto type = megatron_ ? std::nullopt : training_.autocast_type()) {
       // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).
       eager_.autocast.enter(replicas_ ? DType::fp16 : *type);
@@ -334,7 +335,7 @@ class TrainingLoop {
   OpTrace& trace_;
   const TrainingDescription& training_;
   std::int64_t written_out_;
-  CompositionHandle network_;
+  bool returns_scores_, segments_;
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;

@@ -14,13 +14,18 @@ def options(arguments, program):
     parser = argparse.ArgumentParser(
         prog=program, formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="%(prog)s --script TRAIN.py --output TRACE [options] [-- ARGUMENTS]\n"
-              "       %(prog)s FILE.py:FUNCTION --output TRACE [options]",
+              "       %(prog)s FILE.py:FUNCTION --output TRACE [options]\n"
+              "       %(prog)s --blocks FILE.py:FUNCTION --output NAME.block",
         description="Records a PyTorch training step as an op trace, on a machine without a GPU.",
         epilog="TRAIN.py runs as it is, with ARGUMENTS, until two steps of its optimizer were seen.\n\n"
                "FUNCTION takes nothing and returns step, or (step, model): step() does one whole\n"
                "training step as on the GPU. It is called where tensors exist in name only, so that\n"
-               "the model needs neither a GPU nor memory.")
+               "the model needs neither a GPU nor memory.\n\n"
+               "With --blocks, FUNCTION takes batch and length and returns a module and its inputs; the\n"
+               "module returns its loss. It is written as a program whose batch, length, precision,\n"
+               "optimizer and parallelism ridgeline predict can then change.")
     parser.add_argument("step", nargs="?", metavar="FILE.py:FUNCTION", help="what makes the step")
+    parser.add_argument("--blocks", metavar="FILE.py:FUNCTION", help="what makes a module, written as a program")
     parser.add_argument("--script", metavar="TRAIN.py", help="a training script, recorded as it is")
     parser.add_argument("--output", required=True, metavar="TRACE", help="file to write (JSON Lines; .gz compresses)")
     parser.add_argument("--title", default="")
@@ -30,8 +35,8 @@ def options(arguments, program):
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     asked = parser.parse_args(arguments[:cut])
     asked.arguments = arguments[cut + 1:]
-    if (asked.step is None) == (asked.script is None):
-        parser.error("one of FILE.py:FUNCTION and --script is needed")
+    if [asked.step, asked.script, asked.blocks].count(None) != 2:
+        parser.error("one of FILE.py:FUNCTION, --blocks and --script is needed")
     if asked.script is None and asked.arguments:
         parser.error("arguments after -- are those of --script")
     return asked
@@ -64,13 +69,24 @@ def record_function(asked):
     recorder.record(step, model=model, samples=asked.samples, tokens=asked.tokens)
 
 
+def record_blocks(asked):
+    from .program import write_program
+    try:
+        make = maker(asked.blocks)
+    except ValueError as mistake:
+        raise NotRecorded(mistake) from mistake
+    write_program(make, asked.output, title=asked.title)
+
+
 def main(arguments=None, program="python -m ridgeline.record"):
     asked = options(sys.argv[1:] if arguments is None else arguments, program)
     try:
         if asked.script is not None and not os.path.isfile(asked.script):
             raise NotRecorded(f"{asked.script}: no such file")
         check_pytorch()
-        if asked.script is None:
+        if asked.blocks is not None:
+            record_blocks(asked)
+        elif asked.script is None:
             record_function(asked)
         else:
             from .script import record_script

@@ -6,6 +6,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/network/load_cluster.h"
 #include "sim/report/schema/explore_keys.h"
+#include "sim/report/schema/program_keys.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/study/exercise/exercise.h"
 #include "sim/study/sweep/sweep.h"
@@ -123,6 +124,7 @@ std::vector<InputKey> model_keys_of_families() {
     join(keys, explore_keys({.read = of_tree(text, [](const Node& tree) {
                                (void)load_model(config::Value(tree), std::vector<Override>{});
                              })}));
+  join(keys, keys_of_programs());
   for (InputKey& key : keys)
     for (const ModelKey& known : model_keys())
       if (key.path == known.name) key.meaning = known.meaning;

@@ -8,6 +8,7 @@
 #include "sim/report/text/memory_words.h"
 #include "sim/workload/composition_keys.h"
 #include "sim/workload/model_keys.h"
+#include "sim/workload/networks/program_model.h"
 
 namespace ridgeline {
 namespace {
@@ -20,8 +21,20 @@ std::string as_text(const ModelValue& value) {
 }
 
 bool reads(const ModelDescription& model, const ModelKey& key) {
-  if (model.composition.given()) return key.name == "family";
+  if (model.composition.given() || model.program.given()) return key.name == "family";
   return !key.only_of || *key.only_of == model.family;
+}
+nlohmann::ordered_json as_json(const networks::ProgramValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* list = std::get_if<std::shared_ptr<networks::ProgramList>>(&value)) {
+    auto items = nlohmann::ordered_json::array();
+    for (const networks::ProgramValue& item : (*list)->items) items.push_back(as_json(item));
+    return items;
+  }
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return nullptr;
 }
 std::string family_of(const ModelDescription& model) { return as_text(model_keys().front().value(model)); }
 
@@ -54,6 +67,11 @@ nlohmann::ordered_json model_json(const ModelDescription& m) {
     json.update(stack_json(m.composition->stack));
     if (m.composition->encoder) json["encoder"] = stack_json(*m.composition->encoder);
   }
+  if (m.program.given()) {
+    json["program"] = *m.program->program.file;
+    for (std::size_t i = 0; i < m.program->sizes.size(); ++i)
+      json["sizes"][m.program->program.sizes[i].name] = as_json(m.program->sizes[i]);
+  }
   json["parameters"] = parameter_count(m);
   json["defaults"] = std::move(assumed_values);
   return json;
@@ -79,6 +97,14 @@ std::string model_text(const ModelDescription& m) {
     if (!reads(m, key)) continue;
     const auto otherwise = assumed(key, m);
     line(key.name, as_text(key.value(m)), otherwise ? as_text(*otherwise) : "(must be said)", key.meaning);
+  }
+  if (m.program.given()) {
+    line("program", *m.program->program.file, "(must be said)", "the file of the network");
+    for (std::size_t i = 0; i < m.program->sizes.size(); ++i) {
+      const networks::ProgramSize& size = m.program->program.sizes[i];
+      line(size.name, networks::text_of(m.program->sizes[i]), size.otherwise.empty() ? "(must be said)" : "its default",
+           size.meaning);
+    }
   }
   if (!m.composition.given()) return out;
   const Stack silent;

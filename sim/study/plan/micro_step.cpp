@@ -90,7 +90,8 @@ void split_kernels(const StepRun& run, MicroStep& result) {
 
 /// What is kept for the backward pass grows by so much with each block.
 double activations_of_block(Session& session, const Scenario& micro_step, std::string_view engine, double whole) {
-  if (micro_step.model.composition.given() || micro_step.model.layers < 4) return 0.0;
+  if (micro_step.model.composition.given() || micro_step.model.program.given() || micro_step.model.layers < 4)
+    return 0.0;
   Scenario half = micro_step;
   half.model.layers /= 2;
   const double of_half = most_activations(StepRun(session, half, engine));

@@ -129,7 +129,7 @@ double passes_held(const Scenario& s) {
 /// What the loss keeps of a micro-batch, at least.
 double logits_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
-  if (families::composition_of(s.model)->stack.head != HeadKind::language_model || t.loss_code == LossCode::chunked)
+  if (s.model.program.given() || families::composition_of(s.model)->stack.head != HeadKind::language_model || t.loss_code == LossCode::chunked)
     return 0.0;
   const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.tokens_of_rank());
   return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);

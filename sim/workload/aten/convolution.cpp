@@ -1,8 +1,10 @@
 #include "sim/workload/aten/convolution.h"
 
+#include "sim/workload/aten/images.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/reduction.h"
 #include "sim/workload/aten/views.h"
+#include "sim/workload/depthwise.h"
 #include "sim/workload/eager/eager.h"
 
 namespace ridgeline::eager::aten {
@@ -15,8 +17,8 @@ struct ConvolutionBackward final : Node {
   SavedTensor input, weight;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor x = input.unpack(eager), w = weight.unpack(eager);
-    const Tensor gradient = contiguous(eager, in[0]);
-    if (needs(0)) out[0] = eager.empty(x.sizes, x.type);
+    const Tensor gradient = op.channels_last ? channels_last(eager, in[0]) : contiguous(eager, in[0]);
+    if (needs(0)) out[0] = eager.empty_like(x);
     if (needs(1)) out[1] = eager.empty(w.sizes, w.type);
     if (needs(0) && needs(1)) {
       eager.recorder.op(op, {&gradient, &x, &w}, {&out[0], &out[1]});
@@ -30,8 +32,10 @@ struct ConvolutionBackward final : Node {
     if (edge_count < 3 || !needs(2)) return;
     const std::int64_t filters = w.sizes[0];
     out[2] = eager.empty({filters}, x.type);
-    eager.recorder.op(Reduction{ReductionKind::sum_cols, x.type, filters, gradient.elements() / filters}, {&gradient},
-                      {&out[2]});
+    const std::int64_t pixels = gradient.elements() / filters;
+    eager.recorder.op(op.channels_last ? Reduction{ReductionKind::sum_rows, x.type, pixels, filters}
+                                       : Reduction{ReductionKind::sum_cols, x.type, filters, pixels},
+                      {&gradient}, {&out[2]});
   }
   void release() override {
     input.release();
@@ -51,9 +55,17 @@ Tensor convolved(Eager& eager, const Tensor& x, const Tensor& kernel, const Tens
     node->op = op;
     node->op.backward = true;
   }
-  Tensor result = eager.empty(sizes, x.type);
+  Tensor result =
+      op.channels_last ? eager.empty(sizes, channels_last_strides(sizes), x.type) : eager.empty(sizes, x.type);
   eager.recorder.op(op, {&x, &kernel}, {&result});
-  if (bias.defined()) pointwise(eager, PointwiseFunction::add_in_place, {&result, &bias}, result);
+  if (bias.defined() && !runs_pytorch_depthwise(op)) {
+    Tensor row = bias;  // a number of each channel
+    for (int i = 2; i < sizes.rank(); ++i) {
+      row.sizes.push_back(1);
+      row.strides.push_back(1);
+    }
+    pointwise(eager, PointwiseFunction::add_in_place, {&result, &row}, result);
+  }
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }
@@ -85,6 +97,30 @@ Tensor convolution_over_time(Eager& eager, const Tensor& x, const Tensor& kernel
   op.kernel_width = kernel.sizes[2];
   op.stride_width = stride;
   return convolved(eager, x, kernel, bias, op, {op.batch, op.out_channels, x.sizes[2] / stride});
+}
+
+Tensor convolution(Eager& eager, const Tensor& x, const Tensor& kernel, const Tensor& bias,
+                   const ConvolutionSteps& steps) {
+  Convolution op;
+  op.type = eager.convolution_type(x.type);
+  op.channels_last = lies_channels_last(x);
+  op.batch = x.sizes[0];
+  op.in_channels = x.sizes[1];
+  op.out_channels = kernel.sizes[0];
+  op.groups = steps.groups;
+  Dims sizes{x.sizes[0], kernel.sizes[0]};
+  for (int i = 2; i < x.sizes.rank(); ++i) sizes.push_back(convolved_side(x.sizes[i], kernel.sizes[i], steps));
+  const auto unless_as = [](std::int64_t columns, std::int64_t rows) { return columns == rows ? 0 : columns; };
+  const bool signal = x.sizes.rank() == 3;  // an image of one row
+  op.size = signal ? 1 : x.sizes[2];
+  op.kernel = signal ? 1 : kernel.sizes[2];
+  op.stride = signal ? 1 : steps.stride;
+  op.width = unless_as(x.sizes.last(), op.size);
+  op.kernel_width = unless_as(kernel.sizes.last(), op.kernel);
+  op.stride_width = unless_as(steps.stride, op.stride);
+  const std::int64_t rows = signal ? 1 : sizes[2], columns = sizes.last();
+  if (op.out_rows() != rows || op.out_columns() != columns) op.out_size = rows, op.out_width = columns;
+  return convolved(eager, op.channels_last ? x : contiguous(eager, x), kernel, bias, op, sizes);
 }
 
 }  // namespace ridgeline::eager::aten

@@ -10,6 +10,7 @@
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/megatron.h"
 #include "sim/workload/families/shared_sequences.h"
+#include "sim/workload/networks/program_network.h"
 
 namespace ridgeline::families {
 
@@ -115,6 +116,7 @@ void Family::check_adapters() const {
 }
 
 std::string why_not_packed(const ModelDescription& model) {
+  if (model.program.given()) return "is not modelled for networks of family program: expected none";
   const CompositionHandle composition = composition_of(model);
   const Stack& s = composition->stack;
   if (s.sequence_first) return "tensors that are [tokens, sequences, hidden] are not modelled: expected none";
@@ -131,6 +133,7 @@ std::string why_not_packed(const ModelDescription& model) {
 }
 
 std::string why_not_chunked(const ModelDescription& model) {
+  if (model.program.given()) return "is not modelled for networks of family program: expected whole";
   const CompositionHandle composition = composition_of(model);
   const Stack& s = composition->stack;
   if (s.head != HeadKind::language_model || s.cross_attention)
@@ -225,6 +228,7 @@ namespace {
 std::unique_ptr<Family> family_of(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                                   AttentionChoice attention) {
   if (training.parallel.megatron()) return std::make_unique<Megatron>(eager, model, training, attention);
+  if (model.program.given()) return std::make_unique<networks::ProgramNetwork>(eager, model, training, attention);
   return std::make_unique<Composed>(eager, model, composition_of(model), training, attention);
 }
 
@@ -238,6 +242,7 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
 }
 
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
+  if (model.program.given()) return networks::make_program_batch(eager, *model.program, training);
   const CompositionHandle composition = composition_of(model);
   const bool own_labels = !model.composition.given() || composition->stack.plain || training.parallel.megatron();
   return make_composed_batch(eager, *composition, training, own_labels);

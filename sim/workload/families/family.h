@@ -23,7 +23,8 @@ namespace ridgeline::families {
 struct Batch {
   Tensor tokens;
   std::vector<Tensor> targets;
-  Tensor features;  ///< what an encoder reads
+  Tensor features;             ///< what an encoder reads
+  std::vector<Tensor> others;  ///< what a program reads besides its first input
 };
 
 class KeyValueStore;

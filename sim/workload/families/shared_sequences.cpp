@@ -33,9 +33,12 @@ std::string why_not_shared(const Composition& composition, const TrainingDescrip
 
 }  // namespace
 
-bool sees_backwards(const ModelDescription& model) { return composition_of(model)->stack.causal; }
+bool sees_backwards(const ModelDescription& model) {
+  return !model.program.given() && composition_of(model)->stack.causal;
+}
 
 std::string why_not_shared(const ModelDescription& model, const TrainingDescription& training) {
+  if (model.program.given()) return "sequences of a network of family program are not cut: expected 1";
   return why_not_shared(*composition_of(model), training);
 }
 

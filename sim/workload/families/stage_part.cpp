@@ -5,6 +5,7 @@
 
 #include "sim/workload/composition.h"
 #include "sim/workload/families/composed_families.h"
+#include "sim/workload/networks/program_network.h"
 #include "sim/workload/parallel/schedule.h"
 
 namespace ridgeline::families {
@@ -31,6 +32,12 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
 }
 
 std::int64_t most_between_stages(const ModelDescription& model, const TrainingDescription& training) {
+  if (model.program.given()) {
+    std::int64_t widest = 0;
+    for (const networks::Carried& one : networks::carried_tensors(model, training))
+      widest = std::max(widest, one.sizes.product() / training.micro_batch);
+    return widest;
+  }
   const CompositionHandle composition = composition_of(model);
   if (training.parallel.megatron()) return training.tokens_of_rank() * model.hidden;
   const Stack& s = composition->stack;
@@ -44,6 +51,9 @@ std::int64_t most_between_stages(const ModelDescription& model, const TrainingDe
 }
 
 std::string why_not_cut(const ModelDescription& model, Framework framework) {
+  if (model.program.given())
+    return framework == Framework::megatron ? "Megatron-LM runs no programs: expected 1"
+                                            : model.program->obstacle_to_stages;
   if (framework == Framework::megatron)
     return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
                ? ""
@@ -62,9 +72,10 @@ std::string why_not_cut(const ModelDescription& model, Framework framework) {
 }
 
 std::vector<std::int64_t> kinds_of_blocks(const ModelDescription& model, const StagePart& part) {
-  const CompositionHandle composition = composition_of(model);
   std::vector<std::int64_t> kinds;
-  for (std::int64_t block = part.first; block < part.last; ++block) kinds.push_back(composition->kind_of_block(block));
+  for (std::int64_t block = part.first; block < part.last; ++block)
+    kinds.push_back(model.program.given() ? model.program->kinds[static_cast<std::size_t>(block)]
+                                          : composition_of(model)->kind_of_block(block));
   return kinds;
 }
 
