@@ -84,7 +84,7 @@ void check_ranks(const Value& section, const Mapping& mapping, const LoraDescrip
 
 std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training) {
   if (!section.exists() || section.is("none")) return std::nullopt;
-  const Mapping mapping(section, {"rank", "targets", "dropout", "dtype", "modules_to_save", "frozen_weights"});
+  const Mapping mapping(section, {"rank", "targets", "dropout", "dtype", "dora", "modules_to_save", "frozen_weights"});
   LoraDescription lora;
   lora.rank = mapping["rank"].integer({1, 65536}, lora.rank);
   lora.targets = read_targets(mapping["targets"]);
@@ -94,6 +94,10 @@ std::optional<LoraDescription> read_lora(const Value& section, const TrainingDes
   lora.frozen = mapping["frozen_weights"].choice<FrozenWeights>(kFrozenWeights, lora.frozen);
   if (training.precision == Precision::apex_o2)
     section.fail("apex-o2 keeps fp32 copies of all parameters: adapters go with other precisions");
+  lora.dora = mapping["dora"].boolean(false);
+  if (lora.dora && (training.parallel.gpus() > 1 || lora.frozen != FrozenWeights::as_stored || lora.dropout > 0.0))
+    mapping["dora"].fail(
+        "over several GPUs, beside weights of four bits or with dropout is not modelled: expected false");
   check_ranks(section, mapping, lora, training);
   return lora;
 }

@@ -37,6 +37,7 @@ struct LoraDescription {
   double dropout = 0.0;
   std::uint16_t targets = 0;  ///< a bit a LinearRole; 0: query and value, or qkv where they are one layer
   FrozenWeights frozen = FrozenWeights::as_stored;
+  bool dora = false;              ///< a trained magnitude for each output column scales the sum (use_dora)
   bool saves_embeddings = false;  ///< a copy of the token table is trained, the table itself stays (modules_to_save)
   bool saves_head = false;        ///< likewise of the output projection
   DType dtype = DType::fp32;  ///< type in which adapters are kept and trained; fp32 by PEFT's autocast_adapter_dtype

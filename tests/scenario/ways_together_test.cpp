@@ -302,6 +302,8 @@ TEST(WaysTogether, TypesOfWeightsSavedModulesAndOptimizersInTheBackwardPass) {
        "precision: bf16, lora: {targets: [query, head]}"},
       {"data: 1", "taken", "precision: bf16, lora: {modules_to_save: [embeddings, head]}"},
       {"data: 2", "lora.modules_to_save: over several GPUs", "precision: bf16, lora: {modules_to_save: [head]}"},
+      {"data: 1", "taken", "precision: bf16, lora: {dora: true}"},
+      {"data: 2", "lora.dora: over several GPUs, beside weights of four bits", "precision: bf16, lora: {dora: true}"},
       {"data: 1", "lora.modules_to_save: head has an adapter",
        "precision: bf16, lora: {targets: [head], modules_to_save: [head]}"},
       {"data: 1", "loss_code: chunked reads the head's weight alone",

@@ -174,6 +174,22 @@ TEST(PagedStates, LeaveTheAllocator) {
   EXPECT_EQ(bytes_of(resident, Category::optimizer_state) - bytes_of(paged, Category::optimizer_state), 2 * of_large);
 }
 
+// DoRA: 36 query and 12 value outputs of a block have a magnitude each; the frozen weight's rows are measured anew.
+TEST(AdaptersByMagnitude, TrainANumberForEachOutputAndSweepTheWeight) {
+  const ModelDescription model = odd_network(ModelFamily::llama);
+  TrainingDescription training = testing_support::odd_training();
+  training.lora = LoraDescription{.rank = 3};
+  const OpTrace plain = run(model, training);
+  training.lora->dora = true;
+  const OpTrace scaled = run(model, training);
+  EXPECT_EQ(bytes_of(scaled, Category::gradients), bytes_of(plain, Category::gradients) + 2 * 4 * (36 + 12));
+  int swept = 0;
+  for_each<Reduction>(scaled, [&](const Reduction& op, const Call&) {
+    swept += op.kind == ReductionKind::sum_cols && op.cols == 36 && (op.rows == 36 || op.rows == 12);
+  });
+  EXPECT_EQ(swept, 2);
+}
+
 TEST(AdaptersOfTheHead, AreTwoMatricesMore) {
   const ModelDescription model = odd_network(ModelFamily::llama);
   TrainingDescription training = testing_support::odd_training();

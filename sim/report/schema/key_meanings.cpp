@@ -48,6 +48,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.lora.targets", "Which layers of the blocks have adapters: all (of the blocks), or a list, where head is the output projection; not given: query and value, or qkv where they are one layer"},
     {kScenario, "training.lora.dropout", "Share of an adapter's inputs that is dropped"},
     {kScenario, "training.lora.dtype", "Type that adapters are kept and trained in: fp32 as PEFT has it (autocast_adapter_dtype), bf16 as torchtune and LitGPT have it; with parallel.parameter_type that of their shards"},
+    {kScenario, "training.lora.dora", "Adapters have a trained magnitude for each output besides (use_dora of PEFT); goes with one GPU, weights as stored and no dropout"},
     {kScenario, "training.lora.modules_to_save", "Modules of which a copy is trained whole beside adapters, as PEFT does it: a list of embeddings (the token table) and head (the output projection); none: no module"},
     {kScenario, "training.lora.frozen_weights", "How the blocks' frozen weights are kept: in the model's type, or in four bits with scales (bitsandbytes' NF4), which are quantized too (nf4-double)"},
     {kScenario, "training.compile", "torch.compile"},

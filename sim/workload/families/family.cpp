@@ -99,6 +99,11 @@ Adapter Family::adapter(std::int64_t out, std::int64_t in, LinearRole role) {
     one->stored = kept;
     in_order.push_back(one);
   }
+  if (training_.lora->dora) {
+    result.magnitude = &parameters.emplace_back();
+    result.magnitude->allocate(eager_, {out}, of_adapters);
+    in_order.push_back(result.magnitude);
+  }
   // Of a layer over rows each rank has its columns of the first matrix, of one over columns its rows of the second; the
   // other one is whole and sees this rank's part.
   const bool rows = role == LinearRole::output || role == LinearRole::down;
