@@ -85,6 +85,8 @@ void check_variants(const Mapping& m, const Stack& s) {
   if (s.sequence_first && (s.causal || s.input != InputKind::tokens || s.positions != PositionKind::learned ||
                            s.projection != ProjectionKind::separate || s.key_value_count() != s.heads))
     m["sequence_first"].fail("goes with encoders that read tokens and learned positions, projection: separate");
+  if (s.output_modules && (s.residual != ResidualKind::serial || !s.stage_layers.empty()))
+    m["output_modules"].fail("goes with residual: serial, without stages");
   if (s.head == HeadKind::pretraining && (s.pooler != PoolerKind::pretrained_tanh || s.causal))
     m["head"].fail("pretraining goes with pooler: pretrained-tanh and causal: false");
   if (s.router == RouterKind::sparse_mixer && (s.experts_per_token != 2 || s.router_bias || s.router_fp32))

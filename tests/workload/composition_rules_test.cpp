@@ -70,6 +70,7 @@ std::vector<Rule> rules() {
       {{{"code", "plain"}, {"mask_filled", "true"}, {"max_positions", "64"}}, {{{"max_positions", "0"}}}},
       {{{"sequence_first", "true"}, {"causal", "false"}, {"positions", "learned"}, {"max_positions", "64"}},
        {{{"causal", "true"}}, {{"positions", "rotary"}}, {{"projection", "fused"}}, {{"key_value_heads", "4"}}}},
+      {{{"output_modules", "true"}}, {{{"residual", "parallel"}}}},
       {{{"head", "pretraining"}, {"pooler", "pretrained-tanh"}, {"causal", "false"}},
        {{{"pooler", "none"}}, {{"causal", "true"}}}},
       {{{"router_correction", "true"}, {"experts", "4"}, {"experts_per_token", "2"}}, {{{"router", "sparse-mixer"}}}},

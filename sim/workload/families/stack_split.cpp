@@ -68,6 +68,8 @@ std::string why_not_dtensor(const Stack& s, const TrainingDescription& training)
   if (s.weights_by_inputs)
     return "its layers are Transformers' Conv1D, and PyTorch raises: ColwiseParallel currently only support nn.Linear "
            "and nn.Embedding! Expected tensor_style: by-hand";
+  if (s.sequence_first)
+    return "tensors that are [tokens, sequences, hidden] are not modelled with dtensor; expected tensor_style: by-hand";
   if (!how.sequence_parallel) return "";
   const std::int64_t tokens = tokens_of(s, training), part = tokens / how.tensor;
   if (!s.stage_layers.empty())
