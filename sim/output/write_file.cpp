@@ -174,8 +174,8 @@ class Pieces {
     return error;
   }
 
+  std::string packed_;  // outlives the stream, which writes into it as it goes
   std::unique_ptr<boost::iostreams::filtering_ostream> gzip_;
-  std::string packed_;
 };
 
 }  // namespace file_writer
