@@ -40,6 +40,7 @@ class PredictionErrors {
   [[nodiscard]] std::size_t count() const { return ratios_.size(); }
   [[nodiscard]] double median() const { return quantile(absolute(), 0.5); }
   [[nodiscard]] double tail() const { return quantile(absolute(), 0.9); }
+  [[nodiscard]] double worst() const { return quantile(absolute(), 1.0); }
   [[nodiscard]] double bias() const { return quantile(ratios_, 0.5) - 1.0; }
   [[nodiscard]] double mean() const {
     double sum = 0.0;
