@@ -52,7 +52,6 @@ TEST(Schema, FormsBoundsAndWordsAreThoseOfTheReaders) {
   EXPECT_TRUE(optimizer.form(Asked::Kind::choice) && optimizer.form(Asked::Kind::mapping));
   EXPECT_FALSE(key_of("scenario", "hardware").required);  // a cluster can stand in its place
   EXPECT_FALSE(key_of("scenario", "host").required);
-  EXPECT_TRUE(key_of("model", "family").required);
   EXPECT_FALSE(key_of("model", "layers").required);  // a program has sizes of its own
   EXPECT_TRUE(key_of("sweep", "axes").required);
   EXPECT_TRUE(key_of("software", "foreach_tensors_per_launch").form(Asked::Kind::list));
