@@ -248,10 +248,7 @@ class TrainingLoop {
   void micro_batch(std::int64_t number) {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
-    if (training_.data_loader == DataLoader::tensor_dataset) {
-      const int masks_and_types = segments_ ? 2 : 0;
-      load_batch(eager_, batch_, masks_and_types);
-    }
+    if (training_.data_loader == DataLoader::tensor_dataset) load_batch(eager_, batch_, segments_ ? 2 : 0);
     family_->cut_sequences(batch_);
     Tensor loss;
     // Without it every micro-batch exchanges its gradients.
@@ -335,7 +332,7 @@ class TrainingLoop {
   OpTrace& trace_;
   const TrainingDescription& training_;
   std::int64_t written_out_;
-  bool returns_scores_, segments_;
+  bool returns_scores_, segments_;  ///< to the caller; the loader gives masks and types of tokens too
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;
