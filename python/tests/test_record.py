@@ -216,7 +216,7 @@ def test_a_signal_ends_the_script_and_leaves_nothing(predict, tmp_path, number, 
         assert run.poll() is None
         time.sleep(0.01)
     (os.killpg if group else os.kill)(run.pid, number)
-    assert run.wait(20) == -number and run.stdout.read() == b""
+    assert run.wait(20) == 128 + number and run.stdout.read() == b""
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)
 

@@ -57,12 +57,12 @@ std::int64_t within(std::int64_t off, std::int64_t CountedNetwork::*number) {
 }
 
 // What products set to zero depends on the library's choice among them; experts and long loops of Python have launches
-// that are not modelled (of mixtures of experts 10 to 40 a layer). So some are off, and these bars say how many are no further off than so much.
+// that are not modelled (of mixtures of experts up to 40 a layer). So some are off, and these bars say how many are no further off than so much.
 TEST(NetworkLaunches, AreAsManyAsTheProfilerCounted) {
   ASSERT_EQ(counted_networks().size(), 212u);
   constexpr std::array<std::pair<std::int64_t, std::int64_t>, 20> kBars{
       {{0, 9},    {1, 35},   {2, 57},    {3, 68},    {4, 76},    {5, 86},   {6, 92},
-       {8, 104},  {10, 114}, {12, 119},  {15, 128},  {20, 138},  {25, 149}, {35, 161},
+       {8, 104},  {10, 114}, {12, 119},  {15, 128},  {20, 138},  {25, 148}, {35, 161},
        {50, 176}, {75, 191}, {100, 196}, {150, 200}, {200, 204}, {400, 212}}};  // off, networks
   for (const auto& [off, networks] : kBars) EXPECT_GE(within(off, &CountedNetwork::launches), networks) << off;
 }

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 /// A router that is not trained sends its tokens to few experts, whose groups are unequal: the worst of the busy times.
-constexpr double kBusyMedian = 0.03, kBusyWorst = 0.07, kAllocatedWorst = 0.02;
+constexpr double kWayBusyMedian = 0.03, kWayBusyWorst = 0.07, kWayAllocatedWorst = 0.02;
 /// The script kept every micro-batch's outputs (schedule.step(return_outputs=True)), which the scenario does not say.
 const std::set<std::string> kKeepsOutputs{"pp2-1f1b-qwen2"};
 
@@ -34,9 +34,9 @@ TEST(ParallelWays, MeetMeasuredTimeAndMemory) {
                   ranks.front()["allocated"].get<double>());
   });
   ASSERT_EQ(busy.count(), 12u);
-  EXPECT_LT(busy.median(), kBusyMedian);
-  EXPECT_LT(busy.worst(), kBusyWorst);
-  EXPECT_LT(allocated.worst(), kAllocatedWorst);
+  EXPECT_LT(busy.median(), kWayBusyMedian);
+  EXPECT_LT(busy.worst(), kWayBusyWorst);
+  EXPECT_LT(allocated.worst(), kWayAllocatedWorst);
 }
 
 }  // namespace

@@ -305,8 +305,9 @@ TEST(AtenFormulas, RowsByIndexAreAddedUpWhereTheyCameFrom) {
 [forward]
 +a=60 index 5x3 fp32,int64->fp32 broadcast (x index > a) +dy=60t
 [backward]
-pointwise_backward +b=84g fill 7x3 fp32 (> b) +c=40t +d=40t sort 1x5 int64 (index > c d)
-    index_put 5 of 7x3 fp32 added (dy index > b) -d -c
+pointwise_backward +b=84g fill 7x3 fp32 (> b) +c=40t +d=40t scale 1x5 int64 (index > c) scale 1x5 int64 (index > c)
+    scale 1x5 int64 (index > c) sort 1x5 int64 3 bits (index > c d) index_put 5 of 7x3 fp32 added (dy index > b) -d
+    -c
 accumulate_grad -dy -a
 )");
   EXPECT_EQ(f.of([&] { return aten::embedding(f.eager, x, index); }), R"(

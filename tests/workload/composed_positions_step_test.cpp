@@ -11,8 +11,8 @@ using testing_support::changes_by_keys;
 constexpr char kComposedPositionsStepListing1[] = R"(
 [forward positions]
 + pointwise x8 +20t cast 1x5 int64->fp32 (40 > 20) +60t mm 3x5x1 nn fp32 (12 20 > 60) +120t
-    cat 5x3 fp32 x2 joined (60 60 > 120) +120t rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +120t
-    rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +60 cast 5x6 fp32->bf16 (120 > 60) +60
+    cat 5x3 fp32 x2 joined strided (60 60 > 120) +120t rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120)
+    -120 +120t rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +60 cast 5x6 fp32->bf16 (120 > 60) +60
     cast 5x6 fp32->bf16 (120 > 60) -20 -60 -120 -120 -120
 [forward layers.0.attention]
 - linear
@@ -21,11 +21,11 @@ constexpr char kComposedPositionsStepListing1[] = R"(
 + linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
 + pointwise x4
 + concatenate +360t mul 30x6 bf16,bf16->bf16 broadcast (360 60 > 360) +180t scale 30x3 bf16 strided (180 > 180) +360t
-    cat 30x3 bf16 x2 joined (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360
+    cat 30x3 bf16 x2 joined strided (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360
     add 30x6 bf16,bf16->bf16 strided (360 360 > 360) -360 -360
 + pointwise x4
 + concatenate +360t mul 30x6 bf16,bf16->bf16 broadcast (360 60 > 360) +180t scale 30x3 bf16 strided (180 > 180) +360t
-    cat 30x3 bf16 x2 joined (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360
+    cat 30x3 bf16 x2 joined strided (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360
     add 30x6 bf16,bf16->bf16 strided (360 360 > 360) -360 -360 -360 -360
 [backward]
 - backward_first x34

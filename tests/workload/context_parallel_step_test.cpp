@@ -20,11 +20,11 @@ constexpr char kContextParallelStepListing1[] = R"(
 + linear +144 mm 6x12x36 nt bf16 (432 864 > 144)
 - concatenate
 + concatenate +432t mul 36x6 bf16,bf16->bf16 broadcast (432 24 > 432) +216t scale 36x3 bf16 strided (216 > 216) +432t
-    cat 36x3 bf16 x2 joined (216 216 > 432) -216 +432t mul 18x12 bf16,bf16->bf16 rows (432 24 > 432) -432 +432
-    add 36x6 bf16,bf16->bf16 strided (432 432 > 432) -432 -432
+    cat 36x3 bf16 x2 joined strided (216 216 > 432) -216 +432t mul 18x12 bf16,bf16->bf16 rows (432 24 > 432) -432
+    +432 add 36x6 bf16,bf16->bf16 strided (432 432 > 432) -432 -432
 - concatenate; attention_fused
 + concatenate +144t mul 12x6 bf16,bf16->bf16 broadcast (144 24 > 144) +72t scale 12x3 bf16 strided (72 > 72) +144t
-    cat 12x3 bf16 x2 joined (72 72 > 144) -72 +144t mul 6x12 bf16,bf16->bf16 rows (144 24 > 144) -144 +144
+    cat 12x3 bf16 x2 joined strided (72 72 > 144) -72 +144t mul 6x12 bf16,bf16->bf16 rows (144 24 > 144) -144 +144
     add 12x6 bf16,bf16->bf16 strided (144 144 > 144) -144 -144 -432 -144
 + dtensor_op x69
 + contiguous +144t copy 12x6 bf16 permuted (144 > 144)

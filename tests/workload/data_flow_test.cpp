@@ -56,10 +56,14 @@ TEST(DataFlow, NetworksComputeNothingInVain) {
           // The gradient of a trained bias comes out of attention's backward pass, and is no operand there.
           Pair("reads unwritten: copy 0", 2), Pair("reads unwritten: sum 0", 2),
           // Positions and masks made on the way that the attention which runs has no use for, or that the host reads.
-          Pair("writes unread: add 0", 11), Pair("writes unread: arange 0", 12),
-          Pair("writes unread: copy 0", 2), Pair("writes unread: copy_to_device 0", 12), Pair("writes unread: div 0", 92),  // the loss itself
+          Pair("writes unread: add 0", 11), Pair("writes unread: arange 0", 12), Pair("writes unread: copy 0", 2),
+          Pair("writes unread: copy_to_device 0", 12),
+          // Where groups end, which a grouped product reads beside its factors.
+          Pair("writes unread: cumsum 0", 11), Pair("writes unread: div 0", 92),  // the loss itself
           Pair("writes unread: fill 0", 16), Pair("writes unread: mul 0", 2),
           Pair("writes unread: native_layer_norm 1", 2), Pair("writes unread: native_layer_norm 2", 2),  // no weights
+          // Clamped experts, which biases alone read.
+          Pair("writes unread: pointwise 0", 9),
           // Of a sort, what is read is the places, and of the backward pass of a lookup neither is an operand.
           Pair("writes unread: scale 0", 2), Pair("writes unread: sort 0", 13), Pair("writes unread: sort 1", 13),
           Pair("writes unread: topk 0", 11)));

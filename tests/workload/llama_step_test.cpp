@@ -32,11 +32,12 @@ view; transpose
 linear +360 mm 15x12x36 nt bf16 (1080 864 > 360)
 view; transpose; pointwise x4
 concatenate +1080t mul 90x6 bf16,bf16->bf16 broadcast (1080 60 > 1080) +540t scale 90x3 bf16 strided (540 > 540)
-    +1080t cat 90x3 bf16 x2 joined (540 540 > 1080) -540 +1080t mul 18x30 bf16,bf16->bf16 rows (1080 60 > 1080) -1080
-    +1080 add 90x6 bf16,bf16->bf16 strided (1080 1080 > 1080) -1080 -1080
+    +1080t cat 90x3 bf16 x2 joined strided (540 540 > 1080) -540 +1080t
+    mul 18x30 bf16,bf16->bf16 rows (1080 60 > 1080) -1080 +1080 add 90x6 bf16,bf16->bf16 strided (1080 1080 > 1080)
+    -1080 -1080
 pointwise x4
 concatenate +360t mul 30x6 bf16,bf16->bf16 broadcast (360 60 > 360) +180t scale 30x3 bf16 strided (180 > 180) +360t
-    cat 30x3 bf16 x2 joined (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360
+    cat 30x3 bf16 x2 joined strided (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360
     add 30x6 bf16,bf16->bf16 strided (360 360 > 360) -360 -360 -1080 -360
 attention_fused +1080 +360 +16 +8 flash_attention 3x6x5x6 causal bf16 kv2 (1080 360 360 > 1080 360)
 transpose; view; view

@@ -23,12 +23,13 @@ TEST(LlamaVariantsStep, EagerAttentionCopiesKeysForEachHead) {
 + linear +360t mm 15x12x36 nt bf16 (1080 864 > 360)
 - concatenate
 + concatenate +1080t mul 90x6 bf16,bf16->bf16 broadcast (1080 60 > 1080) +540t scale 90x3 bf16 strided (540 > 540)
-    +1080t cat 90x3 bf16 x2 joined (540 540 > 1080) -540 +1080t mul 18x30 bf16,bf16->bf16 rows (1080 60 > 1080) -1080
-    +1080t add 90x6 bf16,bf16->bf16 strided (1080 1080 > 1080) -1080 -1080
+    +1080t cat 90x3 bf16 x2 joined strided (540 540 > 1080) -540 +1080t
+    mul 18x30 bf16,bf16->bf16 rows (1080 60 > 1080) -1080 +1080t add 90x6 bf16,bf16->bf16 strided (1080 1080 > 1080)
+    -1080 -1080
 - concatenate; attention_fused
 + concatenate +360t mul 30x6 bf16,bf16->bf16 broadcast (360 60 > 360) +180t scale 30x3 bf16 strided (180 > 180) +360t
-    cat 30x3 bf16 x2 joined (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360 +360t
-    add 30x6 bf16,bf16->bf16 strided (360 360 > 360) -360 -360 -1080 -360
+    cat 30x3 bf16 x2 joined strided (180 180 > 360) -180 +360t mul 6x30 bf16,bf16->bf16 rows (360 60 > 360) -360
+    +360t add 30x6 bf16,bf16->bf16 strided (360 360 > 360) -360 -360 -1080 -360
 + contiguous +1080 copy 90x6 bf16 permuted (360 > 1080)
 + contiguous +1080 copy 90x6 bf16 permuted (360 > 1080)
 - view
@@ -110,8 +111,8 @@ TEST(LlamaVariantsStep, TransformersCodeDoesMoreBesides) {
     pointwise 3x5 int64 (120 > 120) -120 -15 +3t eq 1x3 int64->bool (120 > 3) +1t sum 1x3 bool (3 > 1) -3
     copy_to_host 1x1 bool from gpu (1) sync -1 -24 -120 -120
 + pointwise x8 +12t cast 3x1 bf16->fp32 (6 > 12) +20t cast 1x5 int64->fp32 (40 > 20) +60t
-    mm 3x5x1 nn fp32 (12 20 > 60) +120t cat 5x3 fp32 x2 joined (60 60 > 120) +120t rope 5x6 fp32 (120 > 120) +120t
-    scale 5x6 fp32 (120 > 120) -120 +120t rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +60
+    mm 3x5x1 nn fp32 (12 20 > 60) +120t cat 5x3 fp32 x2 joined strided (60 60 > 120) +120t rope 5x6 fp32 (120 > 120)
+    +120t scale 5x6 fp32 (120 > 120) -120 +120t rope 5x6 fp32 (120 > 120) +120t scale 5x6 fp32 (120 > 120) -120 +60
     cast 5x6 fp32->bf16 (120 > 60) +60 cast 5x6 fp32->bf16 (120 > 60) -12 -20 -60 -120 -120 -120
 [forward final_norm]
 - pointwise x6

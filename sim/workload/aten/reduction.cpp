@@ -52,6 +52,34 @@ Tensor mean_last(Eager& eager, const Tensor& x) {
   return result;
 }
 
+Tensor less_largest(Eager& eager, const Tensor& x) {
+  using F = PointwiseFunction;
+  Dims sizes = x.sizes;
+  sizes[sizes.rank() - 1] = 1;
+  const Tensor largest = eager.empty(sizes, x.type), place = eager.empty(sizes, DType::int64);
+  eager.recorder.op(Reduction{ReductionKind::sum_cols, x.type, largest.elements(), x.sizes.last(), Accumulator::place},
+                    {&x}, {&largest});
+  auto* const node = node_for<1>(eager, {&x}, HostClass::pointwise_backward, [whole = x.sizes, sizes](auto& pass) {
+    Eager& session = pass.eager;
+    const Tensor& gradient = pass.in[0];
+    Tensor negative = session.empty(whole, gradient.type);
+    pointwise(session, F::scale, {&gradient}, negative);
+    const Tensor sum = sum_to(session, negative, sizes);
+    negative = Tensor{};
+    const Tensor scattered = full(session, whole, gradient.type);
+    // The index is no operand: nothing in a trace writes it.
+    session.recorder.op(Pointwise{F::scatter_add, sum.elements(), 1, {gradient.type}, 1, gradient.type}, {&sum},
+                        {&scattered});
+    pass.out[0] = session.empty(whole, gradient.type);
+    pointwise(session, F::add, {&gradient, &scattered}, pass.out[0]);
+  });
+  if (node != nullptr) node->saved[0] = eager.save(place);
+  Tensor result = eager.empty(x.sizes, x.type);
+  pointwise(eager, F::add, {&x, &largest}, result);
+  attach(result, node);
+  return result;
+}
+
 Tensor mean_all(Eager& eager, const Tensor& x) {
   Node* const node = mean_node(eager, x);
   Tensor result = eager.empty({}, x.type);

@@ -106,6 +106,24 @@ Tensor soft_cap(Eager& eager, const Tensor& x) {
   return scale(eager, capped);
 }
 
+Tensor clamp(Eager& eager, const Tensor& x, bool both) {
+  using F = PointwiseFunction;
+  auto* const node = node_for<1>(eager, {&x}, HostClass::pointwise_backward, [both](auto& pass) {
+    const Tensor& given = pass.saved[0];
+    Tensor inside = plain(pass.eager, F::equal, given.sizes, DType::boolean, {&given});
+    if (both) {
+      const Tensor below = plain(pass.eager, F::equal, given.sizes, DType::boolean, {&given});
+      inside = plain(pass.eager, F::equal, given.sizes, DType::boolean, {&inside, &below});
+    }
+    pass.out[0] = plain(pass.eager, F::other, given.sizes, pass.in[0].type, {&inside, &pass.in[0]});
+  });
+  if (node != nullptr) node->saved[0] = eager.save(x);
+  Tensor result = eager.empty_like(x);
+  pointwise(eager, F::clamp, {&x}, result);
+  attach(result, node);
+  return result;
+}
+
 Tensor plain(Eager& eager, PointwiseFunction function, const Dims& sizes, DType type,
              std::initializer_list<const Tensor*> inputs) {
   Tensor result = eager.empty(sizes, type);

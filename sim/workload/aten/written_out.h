@@ -22,6 +22,9 @@ Tensor quick_gelu(Eager& eager, const Tensor& x);
 Tensor relu_squared(Eager& eager, const Tensor& x);
 /// cap · tanh(x / cap): three operations.
 Tensor soft_cap(Eager& eager, const Tensor& x);
+/// x, at most a number and (`both`) at least another; saves x. Backward: comparisons, then the gradient where x lies
+/// between the bounds (clamp_backward of FunctionsManual.cpp).
+Tensor clamp(Eager& eager, const Tensor& x, bool both);
 /// The larger of x and a number on the device; saves both.
 Tensor at_least(Eager& eager, const Tensor& x, const Tensor& number);
 /// x / d; saves d alone where that has no gradient.

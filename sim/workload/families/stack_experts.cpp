@@ -83,6 +83,13 @@ Tensor looked_up(Eager& eager, const Tensor& table, const Tensor& places) {
 Tensor StackNetwork::gated(const Tensor& inner) {
   if (s_.feed_forward_kind == FeedForwardKind::plain) return activated(inner, s_.activation);
   Tensor up, gate;
+  if (s_.activation == ComposedActivation::clamped_silu) {  // GptOssExperts._apply_gate of modeling_gpt_oss.py
+    eager_.recorder.host(HostClass::pointwise, 8);
+    gate = aten::clamp(eager_, aten::every_second(eager_, inner, 0), false);
+    up = aten::clamp(eager_, aten::every_second(eager_, inner, 1), true);
+    const Tensor turned_on = aten::quick_gelu(eager_, gate);
+    return mul(eager_, aten::add_number(eager_, up), turned_on);
+  }
   eager_.recorder.host(HostClass::split);
   auto parts = aten::split_last<2>(eager_, inner);
   gate = std::move(parts[0]);
@@ -233,20 +240,14 @@ Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x, const
   gathered = aten::masked_in_place(eager_, std::move(gathered), absent);
   const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
     eager_.recorder.host(HostClass::matmul, s_.experts);
-    if (weight->value.type == DType::fp32) wait_for_a_number();  // where each expert's rows begin
+    if (weight->value.type != DType::bf16) wait_for_a_number();  // where each expert's rows begin
     Tensor wide = aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
     if (bias != nullptr)
       wide = add(eager_, wide, aten::rows_at(eager_, bias->value, sorted, {places, bias->value.sizes[1]}));
     return masked_fill(eager_, wide, absent);
   };
   Tensor inner = product(gathered, weights.up, weights.up_bias);
-  if (s_.feed_forward_kind == FeedForwardKind::plain) {
-    inner = activated(inner, s_.activation);
-  } else {
-    eager_.recorder.host(HostClass::split);
-    const auto parts = aten::split_last<2>(eager_, inner);
-    inner = mul(eager_, activated(parts[0], s_.activation), parts[1]);
-  }
+  inner = gated(inner);
   result = product(inner, weights.down, weights.down_bias);
   inner = Tensor{};
   result = mul(eager_, result, factor);

@@ -125,7 +125,7 @@ Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
     case ComposedActivation::relu_squared:
       eager_.recorder.host(HostClass::pointwise, 2);
       return aten::relu_squared(eager_, x);
-    case ComposedActivation::clamped_silu:
+    case ComposedActivation::clamped_silu:  // of experts with their gate: gated()
       eager_.recorder.host(HostClass::pointwise, 6);
       return aten::quick_gelu(eager_, x);
   }

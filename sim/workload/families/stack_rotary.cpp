@@ -78,7 +78,7 @@ Tensor StackNetwork::turned_part(const Tensor& x, const Rotation& by) {
     return aten::to(eager_, aten::complex_mul(eager_, wide, by.cosine), x.type);
   }
   if (s_.rotary_style == RotaryStyle::halves && !s_.rotary_fp32)
-    return aten::to(eager_, rotated(eager_, x, by), x.type);
+    return s_.rotary_angles_fp32 ? aten::to(eager_, rotated(eager_, x, by), x.type) : rotated(eager_, x, by);
   const auto wide = [&] { return s_.rotary_fp32 ? aten::to(eager_, x, DType::fp32) : x; };
   eager_.recorder.host(HostClass::pointwise, 3);
   Tensor result;

@@ -90,7 +90,9 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
     eager_.recorder.host(HostClass::concatenate);
     const Dims sizes{scores.sizes[0], scores.sizes[1], scores.sizes[2], 1};
     const Tensor sink = aten::expand(eager_, aten::view(eager_, weights.sinks->value, {1, s_.heads, 1, 1}), sizes);
-    const Tensor all = aten::join(eager_, {&scores, &sink});
+    Tensor all = aten::join(eager_, {&scores, &sink});
+    eager_.recorder.host(HostClass::pointwise, 2);
+    all = aten::less_largest(eager_, all);  // eager_attention_forward of modeling_gpt_oss.py
     scores = softmax(eager_, all);
     scores = aten::slice_last(eager_, scores, k.sizes[2]);
   } else if (s_.softmax_fp32) {
