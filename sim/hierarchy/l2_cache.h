@@ -32,7 +32,7 @@ struct L2Traffic {
 
 class L2Cache {
  public:
-  /// Of all tensors, before those that are not in the cache are forgotten: about 110 MB. Changes no result.
+  /// Granules of all tensors (about 110 MB) beyond which absent tensors are forgotten. Changes no result.
   static constexpr std::size_t kMostGranules = std::size_t{1} << 21;
   /// Granules touched and made by one L2 before a UserError ends the simulation, which would take more than 10 s.
   static constexpr std::uint64_t kMostWork = 150'000'000;

@@ -145,7 +145,7 @@ int open_beside(const fs::path& target, std::string& name) {
 
 namespace file_writer {
 
-/// What is written into `file` until finish(): the text itself, or compressed.
+/// Pieces of a text go into `file` until finish(), as they are or compressed.
 class Pieces {
  public:
   explicit Pieces(bool compressed) {

@@ -58,7 +58,7 @@ void read_saved(const Value& value, const TrainingDescription& training, LoraDes
     value.fail("head has an adapter (training.lora.targets): expected one of both");
 }
 
-/// What adapters go with over several GPUs.
+/// Adapters are refused beside ways over several GPUs that are not modelled with them.
 void check_ranks(const Value& section, const Mapping& mapping, const LoraDescription& lora,
                  const TrainingDescription& training) {
   const ParallelDescription& how = training.parallel;

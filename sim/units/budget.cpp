@@ -64,7 +64,7 @@ void Budget::check(const char* what) const {
   std::int64_t due = next_look_.load(std::memory_order_relaxed);
   if (run.count() < due || !next_look_.compare_exchange_strong(due, (run + kBetweenLooks).count())) return;
   std::int64_t held = held_bytes();
-  // What the allocator keeps of freed blocks is no reason to end a question.
+  // Freed blocks that the allocator keeps are no reason to end a question.
   const bool full = held - held_at_begin_ > limits_.memory || (limits_.process > 0 && held > limits_.process);
   if (full && bytes_of_blocks > 0 && held > bytes_of_blocks + kKept) {
     give_memory_back();

@@ -62,7 +62,7 @@ class EvaluationSlots {
   std::uint64_t enter(const Budget& budget, bool alone);
   void leave();
   void saw(std::int64_t grown);
-  /// Whether another evaluation ran at some moment since `number` began.
+  /// True if another evaluation ran at some moment since `number` began.
   bool ran_beside(std::uint64_t number);
 
  private:
@@ -96,7 +96,7 @@ class Budget {
   void check_blocks(const char* what) const;
   /// Adds the processor time of this thread since it came under a budget, or since this call before.
   void count_processor_time() const;
-  /// Of all its threads, as far as it was counted.
+  /// Processor time of all threads, as far as it was counted.
   [[nodiscard]] std::chrono::nanoseconds processor_time() const { return std::chrono::nanoseconds(processor_time_); }
   [[nodiscard]] const BudgetLimits& limits() const { return limits_; }
 

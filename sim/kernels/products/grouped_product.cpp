@@ -23,7 +23,7 @@ constexpr LibraryKernel kLargeTile{.instructions = LibraryKernel::Instructions::
 /// each block.
 constexpr std::int64_t kBytesOfGroup = 3 * 8 + 3 * 4 + 3 * 8, kBytesOfBlock = 4 * 128;
 
-/// Time of prepare_grouped_gemm_data, in round trips of the L2.
+/// Time of prepare_grouped_gemm_data, in round trips of the L2: 1.6 us on an H200, whatever the sizes.
 constexpr double kRoundTripsToPrepare = 1.0;
 
 }  // namespace

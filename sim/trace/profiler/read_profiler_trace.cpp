@@ -233,7 +233,7 @@ class ProfileReplay {
   [[nodiscard]] std::uint8_t stream_of(const Entry& entry) const {
     return entry.gpu == kNone || streams_.names.empty() ? 0 : streams_.stream_of[entry.gpu];
   }
-  /// What streams recorded and waited for before the host came to `now`.
+  /// Events that streams recorded or waited for before the host came to `now` take effect.
   void pass_events(double now) {
     const auto passed = [&](const StreamEvent& event) {
       return event.at < now || (event.at == now && event.record.kind == Record::Kind::wait_event);

@@ -209,8 +209,8 @@ class StreamReader {
     const std::size_t count = lanes_[lane].issued_before(call.begin);
     return count == 0 ? std::nullopt : std::optional(std::pair(lane, count));
   }
-  /// Of streams that still ran when the call returned, the host waited for none: it waited for the one that had ended
-  /// last. Nothing where all had.
+  /// The host waited for the stream that had ended last, and for none that still ran when the call returned. The
+  /// result is empty where all had ended.
   [[nodiscard]] Items inferred(const RuntimeEvent& call) const {
     bool all = true;
     std::pair<std::size_t, std::size_t> last{0, 0};
