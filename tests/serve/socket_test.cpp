@@ -264,7 +264,10 @@ TEST(Socket, whoReadsNothingIsLeft) {
   const OwnServer server;
   Talk talk(server.port());
   talk.ask(R"({"id":1,"target":"/api/microkernels"})");
-  const std::size_t one = talk.said().dump().size();
+  const auto [kind, first] = talk.next(120'000);  // the first answer is worked out, which takes long under a sanitizer
+  ASSERT_EQ(kind, 0x81);
+  const std::size_t one = first.size();
+  ASSERT_GT(one, 100'000u);
   const std::size_t count = 80 + 12'000'000 / one;
   for (std::size_t i = 0; i < count; ++i) {
     talk.ask(R"({"id":1,"target":"/api/microkernels"})");
