@@ -17,7 +17,7 @@ namespace ridgeline {
 namespace {
 
 /// Top-level keys that are no field: read elsewhere (load_gpu.cpp).
-constexpr std::array<std::string_view, 4> kPlainKeys{"title", "extends", "source", "measured"};
+constexpr std::array<std::string_view, 5> kPlainKeys{"title", "aliases", "extends", "source", "measured"};
 
 /// What no architecture brings and no other number gives an estimate of.
 bool is_of_the_board(std::string_view key) {

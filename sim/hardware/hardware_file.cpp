@@ -4,12 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "sim/config/data_folder.h"
 #include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
-#include "sim/units/nearest_name.h"
+#include "sim/config/shipped_names.h"
 
 namespace ridgeline {
 
@@ -18,25 +19,46 @@ bool names_a_path(std::string_view name_or_path) {
          name_or_path.ends_with(".yml");
 }
 
+const SpellingRules& hardware_spelling() {
+  static constexpr std::array<std::string_view, 7> kVendors{"nvidia", "geforce", "tesla",      "quadro",
+                                                            "gpu",    "card",    "corporation"};
+  static const SpellingRules rules{.vendors = kVendors, .endings = {}, .any_order = true};
+  return rules;
+}
+
+namespace {
+
+[[noreturn]] void fail_unknown(std::string_view what, std::string_view given, const std::vector<std::string>& meant,
+                               const std::vector<std::string>& names) {
+  std::string message = fmt::format("unknown name '{}'", given);
+  if (!meant.empty()) message += fmt::format("; did you mean {}?", fmt::join(meant, ", "));
+  else if (what == "hardware")
+    message +=
+        ": no GPU of this name is described. Write its numbers into a file or measure them with ridgeline "
+        "calibrate, and give the path of the file; ridgeline hardware lists those described";
+  else message += fmt::format("; there are {}", fmt::join(names, ", "));
+  throw config::ConfigError({}, what, message);
+}
+
+}  // namespace
+
 std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path) {
   if (names_a_path(name_or_path)) return std::string(name_or_path);
   const std::filesystem::path directory = config::data_folder("hw") / folder;
   std::string file = (directory / fmt::format("{}.yaml", name_or_path)).string();
   // Sweeps name one by the thousand: the folder is read where there is none.
   std::error_code ignored;
-  if (name_or_path.empty() || !std::filesystem::exists(file, ignored)) {
-    const std::vector<std::string> names = config::yaml_names(directory);
-    std::vector<std::string> meant;
-    for (const std::string& name : names)
-      if (abbreviates(name_or_path, name)) meant.push_back(name);
-    if (meant.empty()) meant.push_back(config::meant_name(name_or_path, names));
-    throw config::ConfigError(
-        {}, what,
-        meant.front().empty()
-            ? fmt::format("unknown name '{}'; there are {}", name_or_path, fmt::join(names, ", "))
-            : fmt::format("unknown name '{}'; did you mean {}?", name_or_path, fmt::join(meant, ", ")));
+  if (!name_or_path.empty() && std::filesystem::exists(file, ignored)) return file;
+  const std::vector<config::ShippedName> shipped = config::shipped_names(directory);
+  const std::string name = config::name_spelled(name_or_path, shipped, hardware_spelling());
+  if (!name.empty()) return (directory / (name + ".yaml")).string();
+  const std::vector<std::string> names = config::yaml_names(directory);
+  std::vector<std::string> meant = config::names_meant(name_or_path, shipped, hardware_spelling());
+  if (meant.empty() && what != "hardware") {  // one number more is another GPU, but may be a slip in a cluster's name
+    meant.push_back(config::meant_name(name_or_path, names));
+    if (meant.front().empty()) meant.clear();
   }
-  return file;
+  fail_unknown(what, name_or_path, meant, names);
 }
 
 void lay_over(config::Node& base, const config::Node& changes) {

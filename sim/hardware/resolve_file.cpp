@@ -40,7 +40,8 @@ void spread_source(Node& tree) {
   if (!source) return;
   const Node text = *source;
   for (config::Entry& entry : tree.entries)
-    if (entry.key != "title" && entry.key != "extends" && entry.key != "source") give_source(entry.value, text);
+    if (entry.key != "title" && entry.key != "aliases" && entry.key != "extends" && entry.key != "source")
+      give_source(entry.value, text);
 }
 
 void drop(Node& tree, std::string_view key) {
@@ -91,7 +92,7 @@ ResolvedFile resolve(Node tree, const std::string& file, std::vector<std::string
     }
     result = resolve(config::load_yaml(from), from, chain);
     for (Node* base : {&result.base, &result.measured}) {
-      for (const std::string_view key : {"title", "extends", "source", "measured"}) drop(*base, key);
+      for (const std::string_view key : {"title", "aliases", "extends", "source", "measured"}) drop(*base, key);
       lay_over(*base, tree);
     }
   } else {

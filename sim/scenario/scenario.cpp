@@ -180,8 +180,11 @@ Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes, 
                         ? *read_named(root["cluster"],
                                       [&] { return known.clusters.get(Descriptions::key(node.scalar, changes), read); })
                         : read();
-  if (root.has("hardware") && root["hardware"].text() != cluster.gpu_name &&
-      root["hardware"].text().find('/') == std::string::npos)
+  const auto is_of_cluster = [&](const std::string& gpu) {
+    return gpu.find('/') != std::string::npos || gpu == cluster.gpu_name ||
+           hardware_file(gpu) == hardware_file(cluster.gpu_name);
+  };
+  if (root.has("hardware") && !read_named(root["hardware"], [&] { return is_of_cluster(root["hardware"].text()); }))
     root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
                                       cluster.name.empty() ? "the cluster" : cluster.name, cluster.gpu_name));
   if (root.has("inference")) root["cluster"].fail("goes with training: several GPUs share nothing else here");

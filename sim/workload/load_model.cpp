@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
-#include "sim/units/nearest_name.h"
+#include "sim/config/shipped_names.h"
 #include "sim/workload/composition_keys.h"
 #include "sim/workload/huggingface_config.h"
+#include "sim/workload/huggingface_table.h"
 #include "sim/workload/model_keys.h"
 #include "sim/workload/networks/program_model.h"
 
@@ -82,6 +85,10 @@ struct FileTree {
 FileTree file_tree(const std::string& path) {
   if (path.ends_with(".block")) return {networks::tree_of_program(path), {}};
   Node tree = config::load_yaml(path);
+  if (path.ends_with(".yaml"))  // said of the description, not of the network
+    std::erase_if(tree.entries, [](const config::Entry& entry) {
+      return entry.key == "aliases" || entry.key == "source" || entry.key == "parameters";
+    });
   const Value root(tree);
   if (tree.find("model_type") || tree.find("_class_name")) {
     HuggingFaceDescription read = description_from_huggingface(root);
@@ -92,29 +99,91 @@ FileTree file_tree(const std::string& path) {
   return {std::move(tree), {}};
 }
 
+/// "meta-llama/Llama-3.1-8B" gives "Llama-3.1-8B" where no file or folder has that path; empty for other paths.
+std::string name_in_hub(const std::string& path) {
+  const std::size_t slash = path.find('/');
+  std::error_code ignored;
+  if (slash == std::string::npos || slash == 0 || path.find('/', slash + 1) != std::string::npos) return "";
+  if (path.starts_with('.') || path.starts_with('~') || std::filesystem::exists(path, ignored)) return "";
+  for (const std::string_view ending : {".yaml", ".json", ".block"})
+    if (path.ends_with(ending)) return "";
+  return path.substr(slash + 1);
+}
+
+std::vector<config::ShippedName> shipped_models() {
+  std::vector<config::ShippedName> names = config::shipped_names(config::data_folder("models"));
+  for (config::ShippedName& program : config::shipped_names(config::data_folder("models") / "blocks"))
+    names.push_back(std::move(program));
+  return names;
+}
+
+/// Whether a word of `given` that `name` lacks is a family of networks: bart-base is no misspelt bert-base.
+bool names_another_family(const std::string& given, const std::string& name) {
+  const std::vector<std::string> families = family_table_names(), own = name_parts(name), parts = name_parts(given);
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+    return std::find(own.begin(), own.end(), part) == own.end() &&
+           std::find(families.begin(), families.end(), part) != families.end();
+  });
+}
+
+/// The shipped network of which `given` is a spelling; empty when there is none.
+std::string shipped_model(const std::string& given) {
+  std::error_code ignored;
+  for (const auto& folder : {config::data_folder("models"), config::data_folder("models") / "blocks"})
+    if (!given.empty() && given.find('/') == std::string::npos &&
+        std::filesystem::is_regular_file(folder / (given + ".yaml"), ignored))
+      return given;
+  return config::name_spelled(given, shipped_models(), model_spelling());
+}
+
+std::string unknown_model(const std::string& given, const std::string& name) {
+  std::vector<std::string> meant = config::names_meant(name, shipped_models(), model_spelling());
+  std::erase_if(meant, [&](const std::string& one) { return names_another_family(name, one); });
+  constexpr std::size_t kSaid = 8;
+  const std::size_t count = meant.size();
+  if (count > kSaid) meant.resize(kSaid);
+  if (count > 0)
+    return fmt::format("no network '{}'; did you mean {}{}?", given, fmt::join(meant, ", "),
+                       count > kSaid ? fmt::format(", or one of {} more", count - kSaid) : "");
+  return fmt::format(
+      "no network '{}' is shipped: save its config.json and give its path. ridgeline models lists those shipped",
+      given);
+}
+
 /// `value` is where the name was written, for the message; null for a name from elsewhere.
-ModelDescription load_named(const std::string& name, const Value* value, const std::vector<Override>& overrides) {
-  if (is_path(name)) {
-    FileTree file = file_tree(name);
-    ModelDescription d = read_tree(std::move(file.tree), std::filesystem::path(name).stem().string(), overrides);
+ModelDescription load_named(const std::string& given, const Value* value, const std::vector<Override>& overrides) {
+  const std::string in_hub = name_in_hub(given), &wanted = in_hub.empty() ? given : in_hub;
+  if (in_hub.empty() && is_path(given)) {
+    std::error_code ignored;
+    const std::filesystem::path path(given);
+    const bool checkpoint = std::filesystem::is_regular_file(path / "config.json", ignored);  // as downloaded
+    FileTree file = file_tree(checkpoint ? (path / "config.json").string() : given);
+    ModelDescription d = read_tree(std::move(file.tree), path.stem().string(), overrides);
     d.unread = std::move(file.unread);
     return d;
   }
-  const auto programs = program_names();
-  if (std::find(programs.begin(), programs.end(), name) != programs.end())
-    return read_tree(file_tree((config::data_folder("models") / "blocks" / (name + ".yaml")).string()).tree, name,
-                     overrides);
-  const auto known = model_names();
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
-    const std::string message = fmt::format("no model '{}'; did you mean '{}'? Known: {}", name,
-                                            nearest_name(name, known), fmt::join(known, ", "));
+  std::string name = shipped_model(wanted);
+  if (name.empty()) name = shipped_model(given);  // "ViT-B/16"
+  if (name.empty()) {
+    const std::string message = unknown_model(given, wanted);
     if (value) value->fail(message);
     throw config::ConfigError({}, "model", message);
   }
-  return read_tree(file_tree((config::data_folder("models") / (name + ".yaml")).string()).tree, name, overrides);
+  const std::filesystem::path models = config::data_folder("models"), file = name + ".yaml";
+  std::error_code ignored;
+  const bool described = std::filesystem::exists(models / file, ignored);
+  return read_tree(file_tree((described ? models / file : models / "blocks" / file).string()).tree, name, overrides);
 }
 
 }  // namespace
+
+const SpellingRules& model_spelling() {
+  static constexpr std::array<std::string_view, 6> kVendors{"meta",   "google",   "microsoft",
+                                                            "openai", "facebook", "alibaba"};
+  static constexpr std::array<std::string_view, 6> kEndings{"instruct", "chat", "base", "it", "hf", "pt"};
+  static const SpellingRules rules{.vendors = kVendors, .endings = kEndings, .any_order = false};
+  return rules;
+}
 
 ModelDescription load_model(std::string_view name_or_path, const std::vector<Override>& overrides) {
   return load_named(std::string(name_or_path), nullptr, overrides);

@@ -7,11 +7,17 @@
 
 #include "sim/config/override.h"
 #include "sim/config/value.h"
+#include "sim/units/spelling.h"
 #include "sim/workload/model.h"
 
 namespace ridgeline {
 
-/// `name_or_path` is a name of model_names() or a file (.yaml, or .json in HuggingFace's form). Override keys are those
+/// How names of networks are spelled: "-Instruct" and "-hf" name the same network.
+const SpellingRules& model_spelling();
+
+/// `name_or_path` is a name of model_names() or program_names(), an alias in its file, any spelling of these
+/// ("meta-llama/Llama-3.1-8B-Instruct"), a file (.yaml, or .json in HuggingFace's form) or a folder with a config.json.
+/// Override keys are those
 /// of a description ("vocabulary"). Throws config::ConfigError with the place of the mistake.
 ModelDescription load_model(std::string_view name_or_path, const std::vector<config::Override>& overrides = {});
 

@@ -113,11 +113,11 @@ TEST(BadHardware, numbers_that_no_chip_could_have_are_refused_with_what_is_allow
 
 TEST(BadHardware, an_unknown_name_finds_the_nearest_one) {
   try {
-    (void)load_gpu("nvidia-h200");
+    (void)load_gpu("nvidia-l40s-48bg");
     FAIL();
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(),
-                ::testing::StartsWith("hardware: unknown name 'nvidia-h200'; did you mean nvidia-h200-sxm-141gb?"));
+                ::testing::StartsWith("hardware: unknown name 'nvidia-l40s-48bg'; did you mean nvidia-l40s?"));
   }
   EXPECT_THROW((void)load_gpu("./no/such/file.yaml"), config::ConfigError);
   EXPECT_THROW((void)load_gpu(""), config::ConfigError);

@@ -198,12 +198,13 @@ TEST(ScenarioLimits, RowsOfPackedSequencesAreFilled) {
 }
 
 TEST(Names, thatAreNoDescriptionsAreToldInTheirPlace) {
-  EXPECT_EQ(told_of("hardware: nvidia-h200\nmodel: gpt2\n" + kTraining),
-            "limits.yaml:1:11: hardware: unknown name 'nvidia-h200'; did you mean nvidia-h200-sxm-141gb?");
+  EXPECT_EQ(told_of("hardware: v100-sxm2\nmodel: gpt2\n" + kTraining),
+            "limits.yaml:1:11: hardware: unknown name 'v100-sxm2'; did you mean nvidia-v100-sxm2-16gb, "
+            "nvidia-v100-sxm2-32gb?");
   EXPECT_TRUE(told_of("model: gpt2\ncluster: hgx-h1000\n" + kTraining)
                   .starts_with("limits.yaml:2:10: cluster: unknown name 'hgx-h1000'; did you mean "));
-  EXPECT_TRUE(told_of("hardware: nvidia-t4\nmodel: gpt-2\n" + kTraining)
-                  .starts_with("limits.yaml:2:8: model: no model 'gpt-2'; did you mean 'gpt2'? "));
+  EXPECT_TRUE(told_of("hardware: nvidia-t4\nmodel: gtp2\n" + kTraining)
+                  .starts_with("limits.yaml:2:8: model: no network 'gtp2'; did you mean gpt2?"));
   EXPECT_TRUE(
       told_of(kOneGpu + "host: quick\n" + kTraining).starts_with("limits.yaml:3:7: host: unknown name 'quick'; "));
   EXPECT_TRUE(told_of(kOneGpu + "software: pytorch-1\n" + kTraining)

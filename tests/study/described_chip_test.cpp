@@ -124,8 +124,8 @@ TEST(DescribedChip, a_circle_or_a_name_that_leads_nowhere_is_told_at_its_place) 
   std::ofstream(one) << "title: T\nextends: " << two << "\n";
   std::ofstream(two) << "title: T\nextends: " << one << "\n";
   EXPECT_THAT(error_of(one), HasSubstr(":2:10: extends: leads in a circle: "));
-  const std::string nowhere = written("nowhere.yaml", "title: T\nextends: nvidia-a100-sxm4-80g\n");
-  EXPECT_THAT(error_of(nowhere), HasSubstr("nowhere.yaml:2:10: extends: unknown name 'nvidia-a100-sxm4-80g'; did you "
+  const std::string nowhere = written("nowhere.yaml", "title: T\nextends: nvidia-a100-smx4-80gb\n");
+  EXPECT_THAT(error_of(nowhere), HasSubstr("nowhere.yaml:2:10: extends: unknown name 'nvidia-a100-smx4-80gb'; did you "
                                            "mean nvidia-a100-sxm4-80gb?"));
 }
 

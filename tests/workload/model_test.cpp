@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/composition.h"
@@ -20,18 +21,26 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Totals of the published checkpoints. Heads beside the body: BERT and DeBERTa-v3 classify two labels, ViT the 1,000
+// classes of ImageNet, RoBERTa, DistilBERT and ModernBERT predict masked tokens. Gemma 3 of 4B and more is the total
+// without its tower of images and projection, DeepSeek-V3 without the module for multi-token prediction.
+TEST(Models, EveryShippedNetworkHasTheParametersThatItsFileSays) {
+  for (const std::string& name : model_names()) {
+    const config::Node file = config::load_yaml(config::data_folder("models") / (name + ".yaml"));
+    const config::Value said = config::Value(file)["parameters"];
+    ASSERT_TRUE(said.exists()) << name;
+    EXPECT_EQ(parameter_count(load_model(name)), said.integer({1})) << name;
+  }
+}
+
+// A file that says one number twice would pass by itself: these were published apart from any configuration.
 TEST(Models, ParameterCountsAreThePublishedOnes) {
-  // HuggingFace checkpoints; BERT: BertForSequenceClassification with two labels; ViT: with the 1,000 classes of
-  // ImageNet.
   const std::pair<const char*, std::int64_t> published[] = {
-      {"bert-base", 109483778},        {"bert-large", 335143938},     {"gpt2", 124439808},
-      {"gpt2-medium", 354823168},      {"gpt2-large", 774030080},     {"gpt2-xl", 1557611200},
-      {"llama-7b", 6738415616},        {"nanogpt-char", 10745088},    {"llama-3-8b", 8030261248},
-      {"llama-3-70b", 70553706496},    {"mixtral-8x7b", 46702792704}, {"qwen2.5-7b", 7615616512},
-      {"gemma-2-9b", 9241705984},      {"t5-large", 737668096},       {"vit-large", 304326632},
-      {"whisper-large-v3", 1543490560}};
+      {"gpt2", 124439808},          {"gpt2-xl", 1557611200},       {"llama-3-8b", 8030261248},
+      {"llama-3.2-1b", 1235814400}, {"mixtral-8x7b", 46702792704}, {"qwen3-8b", 8190735360},
+      {"gemma-2-9b", 9241705984},   {"gpt-oss-20b", 20914757184},  {"whisper-large-v3", 1543490560},
+      {"phi-4", 14659507200},       {"mistral-7b", 7248023552},    {"vit-large", 304326632}};
   for (const auto& [name, count] : published) EXPECT_EQ(parameter_count(load_model(name)), count) << name;
-  EXPECT_EQ(model_names().size(), std::size(published)) << "every shipped model is listed here";
 }
 
 TEST(Models, BertBaseWithoutItsClassifierHasThePublishedEncoder) {
@@ -237,7 +246,7 @@ TEST(Models, MistakesNameThePlaceAndWhatIsAllowed) {
               HasSubstr("evenly"));
   EXPECT_THAT(mistake("{family: gpt2, layers: 2, heads: 2, hidden: 64, vocabulary: 10, dropout: .nan}"),
               HasSubstr("dropout"));
-  EXPECT_THAT(mistake("gpt-2"), HasSubstr("did you mean 'gpt2'"));
+  EXPECT_THAT(mistake("gtp2"), HasSubstr("did you mean gpt2?"));
 }
 
 // Patches are cut out by a convolution: a product of a patch's numbers for each of them. Three passes of two FLOPs

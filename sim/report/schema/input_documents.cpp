@@ -49,6 +49,8 @@ InputKey name_of_file(std::string path, bool required = false) {
   return {.path = std::move(path), .asked = {{.kind = Asked::Kind::text}}, .required = required};
 }
 
+InputKey name_list(std::string path) { return {.path = std::move(path), .asked = {{.kind = Asked::Kind::list}}}; }
+
 /// A choice between the names of both: families of networks have activations and heads of their own.
 void join_choices(InputKey& known, const InputKey& more) {
   const auto is_choice = [](const Asked& asked) { return asked.kind == Asked::Kind::choice; };
@@ -125,6 +127,9 @@ std::vector<InputKey> model_keys_of_families() {
                                (void)load_model(config::Value(tree), std::vector<Override>{});
                              })}));
   join(keys, keys_of_programs());
+  join(keys, {name_list("aliases"),
+              name_of_file("source"),
+              {.path = "parameters", .asked = {{.kind = Asked::Kind::integer, .integers = {1}}}}});
   for (InputKey& key : keys)
     for (const ModelKey& known : model_keys())
       if (key.path == known.name) key.meaning = known.meaning;
@@ -162,8 +167,11 @@ Asked asked_of(const HardwareKey& key) {
 
 /// Of the table that the reader walks.
 std::vector<InputKey> keys_of_hardware() {
-  std::vector<InputKey> keys{
-      name_of_file("title", true), name_of_file("extends"), name_of_file("source"), {.path = "measured"}};
+  std::vector<InputKey> keys{name_of_file("title", true),
+                             name_list("aliases"),
+                             name_of_file("extends"),
+                             name_of_file("source"),
+                             {.path = "measured"}};
   for (const HardwareKey& key : hardware_keys())
     keys.push_back({.path = std::string(key.key),
                     .asked = {asked_of(key)},

@@ -143,9 +143,13 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "recorded_on", "GPU of the recording, where it does not say"},
 
     {kModel, "name", "What reports call it"},
+    {kModel, "aliases", "Other names that --model takes for a file of models/; case, blanks and punctuation do not count"},
+    {kModel, "source", "Publication or configuration that the values of this file come from"},
+    {kModel, "parameters", "Published number of parameters, which a test compares with the count"},
     {kModel, "encoder", "Of family composed: an encoder beside the main stack, with the same keys; what it does not say it takes from there"},
 
     {kHardware, "title", "Name of the product"},
+    {kHardware, "aliases", "Other names that --hardware takes for a file of hw/; vendor, order, case and blanks do not count"},
     {kHardware, "extends", "Another hardware file whose keys this one's are laid over: a name or a path"},
     {kHardware, "source", "Of every bare value of this file"},
     {kHardware, "measured", "Keys as above whose values were measured, laid over the datasheet's; made by calibrate"},

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <span>
 
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/network/load_cluster.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
@@ -224,8 +226,9 @@ PlanBase plan_base(const PlanRequest& request, Descriptions& descriptions) {
     if (hardware == nullptr || hardware->kind != Node::Kind::scalar)
       throw UserError(request.source.file.value_or("plan") +
                       ": on which GPUs? --cluster NAME or --hardware NAME (`ridgeline hardware` lists both)");
-    base.cluster_name = cluster_with(hardware->scalar, request.gpus.back());
-    base.assumed = fmt::format("{} is assumed for {}; --cluster names another", base.cluster_name, hardware->scalar);
+    const std::string gpu = std::filesystem::path(hardware_file(hardware->scalar)).stem().string();
+    base.cluster_name = cluster_with(gpu, request.gpus.back());
+    base.assumed = fmt::format("{} is assumed for {}; --cluster names another", base.cluster_name, gpu);
     config::apply_override(tree, {"cluster", base.cluster_name, "assumed by plan"});
   } else {
     const Node& named = *tree.find("cluster");
