@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/config/parse_yaml.h"
+#include "sim/config/value.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/study/validation/measured_ops.h"
@@ -33,6 +35,15 @@ TEST(MeasurementIndex, lists_every_file_of_its_folder_once) {
     if (entry.is_regular_file() && !of_the_folder.contains(name)) {
       EXPECT_EQ(listed.count(name), 1u) << name;
     }
+  }
+}
+
+TEST(MeasurementIndex, says_the_licence_of_what_others_published) {
+  const config::Node index = config::load_yaml(fs::path(RIDGELINE_SOURCE_DIR) / "measurements/index.yaml");
+  for (const config::Value& file : config::Value(index)["files"].list()) {
+    const std::string path = file["path"].text();
+    EXPECT_EQ(file["licence"].exists(), path.starts_with("public/")) << path;
+    if (file["licence"].exists()) EXPECT_THAT(file["licence"].text(), ::testing::Not(::testing::IsEmpty())) << path;
   }
 }
 

@@ -31,7 +31,7 @@ TEST(ModelNames, AreTakenAsPeopleSpellThem) {
   const std::map<std::string, std::vector<std::string>> spellings{
       {"llama-3.1-8b",
        {"meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B-Instruct", "Meta-Llama-3.1-8B", "Llama 3.1 8B",
-        "llama3.1:8b", "llama-3-1-8b", "LLAMA_3.1_8B", "unsloth/Llama-3.1-8B", "llama3.1"}},
+        "llama3.1:8b", "llama-3-1-8b", "LLAMA_3.1_8B", "unsloth/Llama-3.1-8B"}},
       {"llama-3-8b",
        {"llama3-8b", "Meta-Llama-3-8B", "meta-llama/Meta-Llama-3-8B-Instruct", "llama3:8b", "Llama 3 8B"}},
       {"llama-3.2-1b", {"meta-llama/Llama-3.2-1B", "llama3.2-1b"}},
@@ -58,8 +58,9 @@ TEST(ModelNames, AreTakenAsPeopleSpellThem) {
       {"deberta-v3-base", {"microsoft/deberta-v3-base", "DeBERTa-v3 base"}},
       {"vit-base", {"google/vit-base-patch16-224", "ViT-B", "ViT-B/16", "vit_b_16"}},
       {"vit-huge", {"ViT-H", "vit_h_14"}},
-      {"whisper-large-v3", {"openai/whisper-large-v3", "Whisper large v3", "whisper-large"}},
+      {"whisper-large-v3", {"openai/whisper-large-v3", "Whisper large v3"}},
       {"whisper-base", {"openai/whisper-base"}},
+      {"whisper-large-v2", {"openai/whisper-large", "whisper large v2"}},
       {"t5-base", {"google-t5/t5-base", "T5-Base"}},
       {"resnet-50", {"resnet50", "ResNet 50", "microsoft/resnet-50"}}};
   for (const auto& [name, given] : spellings)
@@ -96,6 +97,7 @@ TEST(ModelNames, AreNeverAnsweredByAnotherNetwork) {
                                  "smolvlm-256m",
                                  "distilroberta-base",
                                  "deit-base",
+                                 "deberta-base",
                                  "llama-38b",
                                  "",
                                  "-",

@@ -102,7 +102,8 @@ MeasurementIndex::MeasurementIndex(const fs::path& folder) : folder_(folder) {
   const config::Mapping root(config::Value(tree), {"machines", "files"});
   const auto machines = read_machines(root["machines"]);
   for (const config::Value& item : root["files"].list()) {
-    const config::Mapping one(item, {"path", "kind", "machine", "split", "seen_by", "shapes", "attention_on_views"});
+    const config::Mapping one(
+        item, {"path", "kind", "machine", "split", "licence", "seen_by", "shapes", "attention_on_views"});
     const std::string kind = one["kind"].text(), machine = one["machine"].text();
     if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       one["kind"].fail(fmt::format("\"{}\" is no kind of measurements; did you mean {}?", kind,
