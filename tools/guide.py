@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the outputs of docs/guide.md; with --check says whether they are what the program prints.
+"""Makes the outputs of docs/guide.md and README.md; with --check says whether they are what the program prints.
 
 A block begins with `$ COMMAND`. The comment before it, `<!-- lines: A, B -->`, keeps the lines of the output in which one of
-the words stands (with its numbers), `all` keeps all of them; what is left out becomes `...`.
+the words stands (with its numbers), `all` keeps all of them; what is left out becomes `...`, after `<!-- only: A, B -->`
+nothing. README.md has at most 100 lines of at most 100 columns, and the words that people search for.
 """
 import os
 import pathlib
@@ -11,8 +12,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GUIDE = ROOT / "docs" / "guide.md"
-BLOCK = re.compile(r"(<!-- lines: (?P<words>.*?) -->\n```console\n\$ (?P<command>.*)\n)(?P<output>(?:.*\n)*?)```")
+PAGES = {"docs/guide.md": 12, "README.md": 3}  # with the blocks that each has at least
+BLOCK = re.compile(r"(<!-- (?P<keeps>lines|only): (?P<words>.*?) -->\n```console\n\$ (?P<command>.*)\n)(?P<output>(?:.*\n)*?)```")
 
 
 def environment():
@@ -29,7 +30,7 @@ def printed(command):
     return run.stdout.splitlines()
 
 
-def kept(lines, words):
+def kept(lines, keeps, words):
     if words == "all":
         return lines
     wanted = [word.strip() for word in words.split(", ")]
@@ -39,7 +40,7 @@ def kept(lines, words):
         found.update(here)
         if here:
             out.append(line.rstrip())
-        elif not out or out[-1] != "...":
+        elif keeps == "lines" and (not out or out[-1] != "..."):
             out.append("...")
     missing = [word for word in wanted if word not in found]
     if missing:
@@ -48,22 +49,35 @@ def kept(lines, words):
 
 
 def made(match):
-    return match.group(1) + "".join(line + "\n" for line in kept(printed(match["command"]), match["words"])) + "```"
+    lines = kept(printed(match["command"]), match["keeps"], match["words"])
+    return match.group(1) + "".join(line + "\n" for line in lines) + "```"
+
+
+def check_page(page, text):
+    lines = text.splitlines()
+    if page == "README.md" and (len(lines) > 100 or max(map(len, lines)) > 100):
+        sys.exit(f"README.md: {len(lines)} lines of at most {max(map(len, lines))} columns, 100 of 100 are allowed")
+    missing = [word for word in ("LoRA", "GEMM", "VRAM", "throughput", "tensor parallel") if word not in text]
+    if missing:
+        sys.exit(f"{page} lacks the words {', '.join(missing)}")
 
 
 def main():
-    text = GUIDE.read_text()
-    now = BLOCK.sub(made, text)
-    blocks = len(BLOCK.findall(text))
-    if blocks < 12:
-        sys.exit(f"guide: {blocks} blocks found, at least 12 expected")
-    if "--check" not in sys.argv:
-        GUIDE.write_text(now)
-    elif now != text:
-        for old, new in zip(text.splitlines(), now.splitlines()):
-            if old != new:
-                sys.exit(f"guide: docs/guide.md says\n{old}\nthe program\n{new}\n(python3 tools/guide.py makes it anew)")
-        sys.exit("guide: docs/guide.md is not what the program prints")
+    for page, least in PAGES.items():
+        text = (ROOT / page).read_text()
+        now = BLOCK.sub(made, text)
+        blocks = len(BLOCK.findall(text))
+        check_page(page, now)
+        if blocks < least:
+            sys.exit(f"{page}: {blocks} blocks found, at least {least} expected")
+        if "--check" not in sys.argv:
+            (ROOT / page).write_text(now)
+        elif now != text:
+            for old, new in zip(text.splitlines(), now.splitlines()):
+                if old != new:
+                    sys.exit(f"{page} says\n{old}\nthe program\n{new}\n(python3 tools/guide.py makes it anew)")
+            sys.exit(f"{page} is not what the program prints")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,14 +5,12 @@
 
 #include "sim/app/commands.h"
 #include "sim/config/data_folder.h"
-#include "sim/hardware/load_gpu.h"
 #include "sim/input/text_source.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
 #include "sim/output/write_file.h"
 #include "sim/report/text/accuracy_text.h"
 #include "sim/report/text/microkernel_text.h"
-#include "sim/report/text/prediction_text.h"
 #include "sim/study/microkernels/committed_results.h"
 #include "sim/study/validation/published_training.h"
 #include "sim/study/validation/residual_table.h"
@@ -28,7 +26,6 @@ struct ValidateOptions {
 };
 
 constexpr std::string_view kBegin = "<!-- accuracy: begin -->\n", kEnd = "<!-- accuracy: end -->";
-constexpr std::string_view kOutputBegin = "<!-- output: begin -->\n", kOutputEnd = "<!-- output: end -->";
 
 void replace_section(std::string& text, std::string_view begin_mark, std::string_view end_mark,
                      const std::string& section) {
@@ -36,20 +33,6 @@ void replace_section(std::string& text, std::string_view begin_mark, std::string
   if (begin == std::string::npos || end == std::string::npos)
     throw UserError(fmt::format("README.md: the markers {} are missing", end_mark));
   text.replace(begin + begin_mark.size(), end - begin - begin_mark.size(), section);
-}
-
-/// What `./dev run` prints.
-std::string every_gpu_table(const std::filesystem::path& scenario) {
-  std::vector<Prediction> predictions;
-  Scenario shown;
-  for (const std::string& name : hardware_names()) {
-    ScenarioSource source;
-    source.file = scenario.string();
-    source.overrides.push_back({"hardware", name, ""});
-    shown = load_scenario(source);
-    predictions.push_back(predict(shown, "analytic"));
-  }
-  return prediction_table(shown, predictions);
 }
 
 /// docs/microkernels.md: of the GPUs whose probe results are committed.
@@ -102,9 +85,7 @@ void run(const ValidateOptions& options) {
     write_file((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
     const std::string readme_path = (root / "README.md").string();
     std::string readme = read_text(readme_path);
-    replace_section(readme, kBegin, kEnd, accuracy_summary(accuracy_overview(families, step_rows)));
-    replace_section(readme, kOutputBegin, kOutputEnd,
-                    "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
+    replace_section(readme, kBegin, kEnd, accuracy_lines(accuracy_overview(families, step_rows)));
     write_file(readme_path, readme);
     write_microkernels(root);
     print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
@@ -127,7 +108,7 @@ void add_validate_command(CLI::App& program, Outcome&) {
   command->add_option("--measurements", options->measurements, "folder of the measurements (measurements)");
   command->add_flag("--kernels-only", options->kernels_only, "leave out training steps");
   command->add_flag("--write-docs", options->write_docs,
-                    "rewrite docs/accuracy.md, docs/microkernels.md and the README's table");
+                    "rewrite docs/accuracy.md, docs/microkernels.md and the README's five rows");
   command->add_flag("--write-microkernels", options->microkernels, "rewrite docs/microkernels.md alone");
   command->add_flag("--write-residuals", options->write_residuals,
                     "rewrite hw/residuals.json, the source of every range");

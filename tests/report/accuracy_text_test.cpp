@@ -120,5 +120,14 @@ TEST(AccuracySummary, HasEachNumberOfARow) {
   EXPECT_THAT(text, HasSubstr("\n| memory | 7 | 0.0 % | 0.0 % |  |  | no fit |\n"));
 }
 
+TEST(AccuracyLines, KeepFiveRowsAndTheirOrder) {
+  const std::vector<OverviewRow> rows{
+      {.what = "memory allocated, H200", .errors = {.n = 7}, .is_time = false},
+      {.what = "products, MADE", .errors = {.n = 40}},
+      {.what = "products, H100", .errors = {.n = 40, .median = 3.14}, .coverage = {.cases = 50, .inside = 46}}};
+  EXPECT_THAT(accuracy_lines(rows), ::testing::EndsWith("\n| GEMMs, H100, seen by no fit | 40 | 3.1 % | 92 % |\n"
+                                                        "| memory of training steps, H200 | 7 | 0.0 % |  |\n"));
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -17,7 +17,9 @@ std::string case_lines(std::span<const ValidatedCase> cases);
 /// docs/accuracy.md in full, every step with its own line.
 std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps,
                               std::span<const ValidatedStep> each);
-/// The summary between the markers of the README.
+/// The summary at the top of docs/accuracy.md: a line a row.
 std::string accuracy_summary(std::span<const OverviewRow> rows);
+/// The five rows between the markers of the README.
+std::string accuracy_lines(std::span<const OverviewRow> rows);
 
 }  // namespace ridgeline
