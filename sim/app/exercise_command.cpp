@@ -91,12 +91,12 @@ void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
 /// The teacher's list: every question with its answer.
 void print_all(const std::vector<Exercise>& exercises) {
   int minutes = 0;
-  for (const Exercise* e : in_chapters(exercises)) {
-    ExerciseNumbers numbers(*e, ExerciseMeasures{});
-    print_question(*e, numbers);
-    print_solution(*e, numbers);
+  for (const Exercise& e : exercises) {
+    ExerciseNumbers numbers(e, ExerciseMeasures{});
+    print_question(e, numbers);
+    print_solution(e, numbers);
     print("\n");
-    minutes += e->minutes;
+    minutes += e.minutes;
   }
   print("{} exercises, about {} minutes together\n", exercises.size(), minutes);
 }
@@ -123,9 +123,9 @@ void list(const std::vector<Exercise>& exercises, const std::string& format, boo
     return;
   }
   std::string chapter;
-  for (const Exercise* e : in_chapters(exercises)) {
-    if (e->chapter != chapter) print("{}{}\n", chapter.empty() ? "" : "\n", chapter = e->chapter);
-    print("{:>4}  {}\n", e->number, e->title);
+  for (const Exercise& e : exercises) {
+    if (e.chapter != chapter) print("{}{}\n", chapter.empty() ? "" : "\n", chapter = e.chapter);
+    print("{:>4}  {}\n", e.number, e.title);
   }
   print("\nridgeline exercise N asks one; exercise --solution shows all with their answers\n");
 }

@@ -62,12 +62,12 @@ TEST(Exercise, there_are_at_least_thirty_two_numbered_from_one_in_chapters) {
   }
   const std::string list = run_program("exercise").out;
   EXPECT_THAT(list, HasSubstr("  32  "));
-  // A chapter's name stands once, above its exercises.
+  // A chapter's exercises have consecutive numbers: its name is listed once, above them.
   std::string chapter;
   std::set<std::string> chapters;
-  for (const Exercise* e : in_chapters(exercises))
-    if (e->chapter != chapter) {
-      EXPECT_TRUE(chapters.insert(chapter = e->chapter).second) << chapter;
+  for (const Exercise& e : exercises)
+    if (e.chapter != chapter) {
+      EXPECT_TRUE(chapters.insert(chapter = e.chapter).second) << chapter << " comes again at exercise " << e.number;
     }
   for (const std::string& name : chapters) EXPECT_THAT(list, HasSubstr(name + "\n"));
 }
@@ -119,10 +119,10 @@ TEST(Exercise, every_answer_is_computed_accepted_and_not_accepted_when_wrong) {
     EXPECT_THAT(one->said["explanation"].get<std::string>(), ::testing::Not(HasSubstr("nan"))) << e.title;
   }
   // The program says the same as its parts.
-  const json printed = json::parse(run_program("exercise 4 --solution --format json").out);
-  EXPECT_EQ(printed["answer"], solution(4)["answer"]);
+  const json printed = json::parse(run_program("exercise 15 --solution --format json").out);
+  EXPECT_EQ(printed["answer"], solution(15)["answer"]);
   const auto answered = [&](double share) {
-    return run_program(fmt::format("exercise 4 --answer={}", share * printed["answer"].get<double>())).exit_code;
+    return run_program(fmt::format("exercise 15 --answer={}", share * printed["answer"].get<double>())).exit_code;
   };
   EXPECT_EQ(answered(1), 0);
   EXPECT_EQ(answered(1.2), 2);
@@ -161,15 +161,15 @@ TEST(Exercise, where_somebody_measured_the_simulated_answer_is_not_far_off) {
 }
 
 TEST(Exercise, answers_may_have_units_and_mistakes_are_told) {
-  const double right = solution(4)["answer"].get<double>();  // GB
-  EXPECT_EQ(run_program("exercise 4 --answer \"" + std::to_string(right * 1000) + " MB\"").exit_code, 0);
+  const double right = solution(15)["answer"].get<double>();  // GB
+  EXPECT_EQ(run_program("exercise 15 --answer \"" + std::to_string(right * 1000) + " MB\"").exit_code, 0);
   const auto fails = [](const std::string& arguments, const char* message) {
     const ProgramRun run = run_program("exercise " + arguments);
     EXPECT_EQ(run.exit_code, 2) << arguments;
     EXPECT_THAT(run.err, HasSubstr(message)) << arguments;
   };
-  fails("4 --answer \"3 ms\"", "in GB");
-  fails("4 --answer many", "expected a number");
+  fails("15 --answer \"3 ms\"", "in GB");
+  fails("15 --answer many", "expected a number");
   fails("99", "1 to ");
   fails("--answer 3", "which one");
 }

@@ -869,10 +869,10 @@ test('a server with a token answers who has it', async () => {
 
 test('a hint that is a kernel case is run', async () => {
   const { page, faults, close } = await open();
-  await page.evaluate(() => localStorage.setItem('ridgeline-exercises', '{"3": {"guess": "2"}}'));
+  await page.evaluate(() => localStorage.setItem('ridgeline-exercises', '{"11": {"guess": "2"}}'));
   await page.click('[data-view=exercises]');
-  await page.waitForSelector('[data-exercise="3"]');
-  await page.click('[data-exercise="3"]');
+  await page.waitForSelector('[data-exercise="11"]');
+  await page.click('[data-exercise="11"]');
   await page.waitForSelector('#hint:enabled');
   await page.click('#hint');
   await page.click('#hint');

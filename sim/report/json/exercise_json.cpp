@@ -13,8 +13,8 @@ using nlohmann::ordered_json;
 
 ordered_json exercise_list_json(const std::vector<Exercise>& exercises) {
   ordered_json all = ordered_json::array();
-  for (const Exercise* e : in_chapters(exercises))
-    all.push_back({{"number", e->number}, {"title", e->title}, {"chapter", e->chapter}, {"minutes", e->minutes}});
+  for (const Exercise& e : exercises)
+    all.push_back({{"number", e.number}, {"title", e.title}, {"chapter", e.chapter}, {"minutes", e.minutes}});
   return all;
 }
 

@@ -183,11 +183,11 @@ double answer_from(const std::string& text, const Exercise& exercise) {
   const auto given = parse_measure(text);
   const Measure unit = unit_of(exercise);
   if (!given)
-    throw UserError(fmt::format("--answer '{}': expected a number{}", text,
+    throw UserError(fmt::format("answer '{}': expected a number{}", text,
                                 exercise.unit.empty() ? "" : fmt::format(", in {} if it has no unit", exercise.unit)));
   if (text.find_first_not_of("0123456789.+-eE ") == std::string::npos) return given->value;
   if (given->dimension != unit.dimension)
-    throw UserError(fmt::format("--answer '{}': the answer is {}", text,
+    throw UserError(fmt::format("answer '{}': the answer is {}", text,
                                 exercise.unit.empty() ? "a plain number" : "in " + exercise.unit));
   return given->value / unit.value;
 }
@@ -206,17 +206,6 @@ std::string hint_for(double given, const Exercise& exercise, ExerciseNumbers& nu
     least = off;
   }
   return numbers.filled(nearest ? nearest->hint : given < numbers.answer() ? exercise.low : exercise.high);
-}
-
-std::vector<const Exercise*> in_chapters(const std::vector<Exercise>& exercises) {
-  std::vector<std::string> chapters;
-  for (const Exercise& e : exercises)
-    if (std::find(chapters.begin(), chapters.end(), e.chapter) == chapters.end()) chapters.push_back(e.chapter);
-  std::vector<const Exercise*> ordered;
-  for (const std::string& chapter : chapters)
-    for (const Exercise& e : exercises)
-      if (e.chapter == chapter) ordered.push_back(&e);
-  return ordered;
 }
 
 }  // namespace ridgeline

@@ -64,7 +64,7 @@ struct Exercise {
 Exercise load_exercise(const std::string& file);
 /// The same of a tree that would stand in `file`.
 Exercise read_exercise(const config::Node& tree, const std::string& file);
-/// All of scenarios/exercises, by number.
+/// All of scenarios/exercises, by number, which is the order to read them in: a chapter holds consecutive numbers.
 std::vector<Exercise> shipped_exercises();
 
 /// Numbers of an exercise by name, each measured once.
@@ -94,7 +94,5 @@ bool is_right(double given, double right, const Exercise& exercise);
 /// What helps somebody who says `given`, which is not right: the hint of the nearest mistake within the tolerance, else
 /// of the side.
 std::string hint_for(double given, const Exercise& exercise, ExerciseNumbers& numbers);
-/// By chapter, in the order in which chapters first come; within one by number.
-std::vector<const Exercise*> in_chapters(const std::vector<Exercise>& exercises);
 
 }  // namespace ridgeline
