@@ -56,7 +56,7 @@ export function options(make) {
     animation: false,
     textStyle: { fontFamily: 'inherit', color: css('--ink') },
     ...given,
-    legend: given.legend && { textStyle: { color: css('--ink') }, itemWidth: 12, itemHeight: 12, ...given.legend },
+    legend: given.legend && { type: 'scroll', textStyle: { color: css('--ink') }, pageIconColor: css('--accent'), pageIconInactiveColor: css('--line'), pageTextStyle: { color: css('--soft') }, itemWidth: 12, itemHeight: 12, ...given.legend },
     tooltip: { backgroundColor: css('--card'), borderColor: css('--line'), textStyle: { color: css('--ink'), fontSize: 13 }, confine: true, ...given.tooltip },
   };
 }

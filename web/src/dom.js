@@ -14,6 +14,12 @@ export function h(tag, attributes = {}, ...children) {
 export const card = (title, about, ...content) =>
   h('section', { class: 'card' }, h('h2', {}, title), h('p', {}, about), ...content);
 
+/** One large card with smaller ones beside it. */
+export function glance(large, beside) {
+  large.classList.add('wide');
+  return [large, h('div', { class: 'beside' }, beside)];
+}
+
 /** A number with what it is above and more about it below. */
 export const number = (label, value, ...more) => h('div', { class: 'card number' }, h('span', {}, label), h('b', {}, value), ...more.map((m) => (typeof m === 'string' ? h('small', {}, m) : m)));
 

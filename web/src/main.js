@@ -1,6 +1,6 @@
 // The page: one view for each prediction, and one above them where they are compared or swept.
 import { chartAt, draw } from './chart.js';
-import { h } from './dom.js';
+import { glance, h } from './dom.js';
 import { advice } from './sections/advice.js';
 import { breakdown } from './sections/breakdown.js';
 import { comparison } from './sections/comparison.js';
@@ -17,7 +17,7 @@ import { timeline } from './sections/timeline.js';
 const data = JSON.parse(document.getElementById('data').textContent);
 const main = document.getElementById('main');
 
-const predictionView = (part) => [summary(part), breakdown(part), roofline(part), timeline(part), flame(part), parallel(part), host(part), memory(part), kernels(part), advice(part)].flat();
+const predictionView = (part) => [summary(part), glance(roofline(part), breakdown(part)), timeline(part), flame(part), parallel(part), host(part), memory(part), kernels(part), advice(part)].flat();
 
 const views = data.parts.map((part) => ({ title: part.title, show: () => predictionView(part) }));
 if (data.sweep) views.unshift({ title: 'Sweep', show: () => sweep(data.sweep) });

@@ -8,8 +8,9 @@ import { bytes, percent, seconds } from './src/format.js';
 import { segmentsAt, stretches, timeOf, totals } from './src/lab/allocator.js';
 import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
 import { difference } from './src/lab/editor.js';
-import { casesOf, questionOf } from './src/lab/exercises.js';
+import { caseInWords, casesOf, questionInWords, questionsOf, sheetOf } from './src/lab/commands.js';
 import { wrapped } from './src/lab/export.js';
+import { mistakeIn } from './src/lab/field.js';
 import { placed } from './src/lab/kernel.js';
 import { powerCurve } from './src/lab/power_view.js';
 import { command, configuration, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
@@ -207,14 +208,16 @@ test('shapes of a chart cover what they stand for', () => {
   assert.ok(dense.length < 5000 && Math.min(...dense.filter((_, i) => i % 2)) <= 100 - 60, dense.length);
 });
 
-test('every view says what is asked, and pictures carry it', async () => {
+test('every view names its scenario, and no view shows words of a terminal or paths of this machine', async () => {
   const { page, faults, close } = await open();
-  for (const id of ['overview', 'timeline', 'sweep', 'exercises']) {
+  for (const id of await page.$$eval('[data-view]', (all) => all.map((button) => button.dataset.view).filter(Boolean))) {
     await opened(id)(page);
+    if (id === 'exercises') await page.waitForSelector('#guess');
     const state = await page.evaluate('ridgeline.asked.current()');
-    assert.equal(await text(page, '#asked-command'), command(state));
-    assert.equal(await text(page, '#configuration'), `Asked: ${configuration(state)}`);
+    assert.equal(await text(page, '#configuration'), `Scenario: ${configuration(state)}`);
     assert.ok(await page.$eval('#asked', (footer) => footer.checkVisibility()));
+    const said = await page.evaluate('document.body.innerText');
+    assert.doesNotMatch(said, /\bridgeline [a-z]+ |(^|\s)--[a-z]|(^|\s)\/[\w.-]+\/|\bhw\/|scenarios\//m, id);
   }
   assert.equal(configuration({ scenario: { model: 'gpt2', cluster: 'h200-x4', training: { micro_batch: 2, sequence_length: 8, precision: 'fp32', tf32: true } }, set: { 'sm.count': '66' }, engine: 'roofline' }), 'gpt2, h200-x4, 2 × 8, fp32, tf32 true, sm.count 66, engine roofline');
   assert.deepEqual(wrapped(['a bb ccc', 'x'.repeat(45)], 16 + 20 * 7), ['a bb ccc', 'x'.repeat(20), 'x'.repeat(20), 'x'.repeat(5)]);
@@ -455,8 +458,8 @@ test('the scenario goes to YAML and back, and its command asks the same', async 
   await page.waitForFunction('ridgeline.asked.current().scenario.training.micro_batch === 8');
   const state = await page.evaluate('ridgeline.asked.current()');
   assert.equal(state.scenario.software, 'pytorch-2.0');
-  const line = await text(page, '#command');
-  assert.equal(line, command(state));
+  await page.click('#terminal summary');
+  await page.waitForFunction((line) => document.getElementById('command').textContent === line, {}, command(state));
   await page.waitForFunction('ridgeline.lab.answer.question.scenario.training.micro_batch === 8');
   sameAs(await answer(page), printed(state));
   await page.click('#yaml');
@@ -570,11 +573,13 @@ test('what the page writes of a state reads back', () => {
   assert.ok(command(state).includes("--set 'hardware.dram.bandwidth=4.8 TB/s' --engine roofline"));
   assert.deepEqual(valuesOf('1, 2.5, fp32,, '), [1, 2.5, 'fp32']);
   assert.deepEqual(sweepOf(state, [{ key: 'hardware.dram.bandwidth', values: [1] }]).axes, { 'hardware.dram.bandwidth': [1] });
-  assert.deepEqual(questionOf('ridgeline predict scenarios/nanogpt/flash-attention.yaml --batch 2'), { name: 'nanogpt/flash-attention', changes: [['training.micro_batch', '2']] });
-  assert.equal(questionOf('ridgeline hardware nvidia-t4'), null);
+  assert.deepEqual(questionsOf('ridgeline predict scenarios/nanogpt/flash-attention.yaml --batch 2'), [{ name: 'nanogpt/flash-attention', changes: [['training.micro_batch', '2']] }]);
+  assert.deepEqual(questionsOf('ridgeline hardware nvidia-t4'), []);
+  assert.deepEqual([sheetOf('/opt/ridgeline hardware nvidia-t4'), sheetOf('ridgeline models gpt2'), sheetOf('ridgeline predict x')], ['hardware/nvidia-t4', 'models/gpt2', null]);
   const { cases, query } = casesOf(`echo '{"op":"mm"}' | ridgeline kernels --hardware nvidia-t4 --set dram.bandwidth="6 TB/s"`);
   assert.deepEqual([cases, String(query)], ['{"op":"mm"}', 'hardware=nvidia-t4&set=dram.bandwidth%3D6+TB%2Fs']);
   assert.equal(casesOf('ridgeline kernels x'), null);
+  assert.equal(caseInWords('{"op":"mm","dtype":"bf16","params":{"m":16}}', query), 'Run the kernel mm in bf16, m 16, on nvidia-t4, DRAM bandwidth 6 TB/s.');
 });
 
 test('a sweep shows its progress and answer, and one that is stopped says so', async () => {
@@ -608,7 +613,7 @@ test('an exercise asks first, hints after a guess, and remembers what was done',
   assert.ok((await text(page, '#why-not')).length > 20, 'a hint that comes from the answer');
   assert.equal(await page.$('figure.bars'), null, 'no picture before the answer is right');
   await page.click('#hint');
-  assert.ok((await text(page, '#hints')).includes(solved.explore[0]));
+  assert.equal(await text(page, '#hints .step p'), questionInWords(questionsOf(solved.explore[0])[0]));
   await page.$eval('#guess', (input) => { input.value = ''; });
   await page.type('#guess', String(solved.answer));
   await page.click('#check');
@@ -657,7 +662,7 @@ test("the teacher's page has a solution for each exercise and says how long they
   const rows = await page.$$('#teacher-exercises tbody tr');
   const sheets = await page.$$eval('#sheets .sheet', (all) => all.map((sheet) => sheet.textContent));
   assert.equal(sheets.length, rows.length);
-  for (const sheet of sheets) assert.ok(/Simulated: [−\d]/.test(sheet) && /About \d+ minutes/.test(sheet) && sheet.includes('ridgeline'), sheet.slice(0, 80));
+  for (const sheet of sheets) assert.ok(/Simulated: [−\d]/.test(sheet) && /About \d+ minutes/.test(sheet) && /To explore(Predict|Compare|Run|Look)/.test(sheet) && !sheet.includes('ridgeline '), sheet.slice(0, 80));
   assert.deepEqual(faults, []);
   await close();
 });
@@ -746,9 +751,12 @@ test('cells, limits and errors are counted right', () => {
   assert.deepEqual(groupKeys(curve), ['loads']);
   assert.equal(groupOf(curve.points[1], ['loads']), 'loads 4');
   assert.deepEqual(groupKeys({ along: 'warps', points: curve.points.slice(1, 3) }), []);
-  assert.deepEqual(questionOf('ridgeline compare scenarios/bert-large-fp32.yaml --with "hardware.dram.bandwidth=9.6 TB/s"').changes, [['hardware.dram.bandwidth', '9.6 TB/s']]);
+  const [wider, more] = questionsOf('ridgeline compare scenarios/bert-large-fp32.yaml --with "hardware.dram.bandwidth=9.6 TB/s" --with model.vocabulary=50258');
+  assert.deepEqual(wider.changes, [['hardware.dram.bandwidth', '9.6 TB/s']]);
+  assert.deepEqual([wider, more].map(questionInWords), ['Compare bert-large-fp32 with the same at DRAM bandwidth 9.6 TB/s.', 'Compare bert-large-fp32 with the same at vocabulary 50258.']);
+  assert.equal(questionInWords(questionsOf('ridgeline predict scenarios/bert-large-fp32.yaml --hardware nvidia-t4 --batch 2 --memory-report')[0]), 'Predict bert-large-fp32, on nvidia-t4, batch 2.');
   assert.ok(command({ scenario: { model: 'gpt2' }, set: { 'model.vocabulary': '50304', 'sm.count': '66' }, engine: 'analytic' }).endsWith('--set model.vocabulary=50304 --set hardware.sm.count=66'));
-  assert.deepEqual(questionOf('/opt/ridgeline compare /usr/share/scenarios/a/b.yaml --batch 2 --with "x.y=1 z=2"'), { name: 'a/b', changes: [['training.micro_batch', '2'], ['x.y', '1'], ['z', '2']], pinned: { name: 'a/b', changes: [['training.micro_batch', '2']] } });
+  assert.deepEqual(questionsOf('/opt/ridgeline compare /usr/share/scenarios/a/b.yaml --batch 2 --with "x.y=1 z=2"'), [{ name: 'a/b', changes: [['training.micro_batch', '2'], ['x.y', '1'], ['z', '2']], more: [['x.y', '1'], ['z', '2']], pinned: { name: 'a/b', changes: [['training.micro_batch', '2']] } }]);
 });
 
 /** Runs axe over the page as it stands, without what lies below `known`: parts that were seen as they are already. */
@@ -790,8 +798,9 @@ const kStates = [
   ['a wrong answer', async (page) => {
     await page.click('[data-view=exercises]');
     await page.waitForSelector('[data-exercise="4"]');
+    await unfold(page, '#all-exercises');
     await page.click('[data-exercise="4"]');
-    await page.waitForSelector('#guess');
+    await page.waitForFunction('document.querySelector("#exercise h2")?.textContent.startsWith("4. ")');
     await page.type('#guess', '1');
     await page.click('#check');
     await page.waitForSelector('#why-not');
@@ -809,7 +818,8 @@ const kStates = [
   }],
   ['caches with numbers', async (page) => { await opened('caches')(page); await unfold(page, '#cache-hits-numbers, #cache-levels-numbers'); }],
   ['power with numbers', async (page) => { await opened('power')(page); await unfold(page, '#energy-numbers'); }],
-  ['a tour', async (page) => { await page.$eval('#do-tour', (button) => button.click()); await page.waitForFunction('/\\d/.test(document.getElementById("tour-says").textContent)'); }],
+  ['a tour', async (page) => { await page.$eval('#do-tour', (button) => button.click()); await page.waitForSelector('#tour-guesses button'); }],
+  ['a guess', async (page) => { await page.$eval('#tour-guesses button', (button) => button.click()); await page.waitForFunction('/\\d/.test(document.getElementById("tour-says").textContent)'); }],
   ['saving', async (page) => { await page.keyboard.press('Escape'); await page.waitForFunction('!document.getElementById("tour")'); await page.$eval('#do-save', (button) => button.click()); }],
   ['out of memory', async (page) => {
     await page.$eval('#export', (dialog) => dialog.close());
@@ -817,16 +827,20 @@ const kStates = [
     await drawnAfter(page, () => page.evaluate('ridgeline.asked.update((s) => { s.scenario.training.micro_batch = 512; })'));
     await page.waitForSelector('#shortage');
   }],
+  ['wrong input', async (page) => {
+    await opened('overview')(page);
+    if (await page.$eval('#question', (bar) => bar.checkVisibility())) await page.click('#question');
+    await typed(page, 'Batch', '0');
+  }, []],
 ];
 
 /** Walks one page through all states: with every rule and the check below, and in the other theme with what depends on colours. */
 async function seenByAxe(size) {
   const { page, faults, close } = await open('', size);
   const scheme = () => page.evaluate('document.documentElement.dataset.theme');
-  for (const [name, reach] of kStates) {
+  for (const [name, reach, known = name === kStates[0][0] ? [] : ['#controls']] of kStates) {
     await reach(page);
     const before = await scheme();
-    const known = name === kStates[0][0] ? [] : ['#controls'];
     assert.deepEqual(await axe(page, known), [], `${name}, ${before}, ${size.width} wide`);
     assert.deepEqual(await page.evaluate(audit), [], `${name}, ${before}, ${size.width} wide`);
     await drawnAfter(page, () => page.$eval('#do-theme', (button) => button.click()));
@@ -867,15 +881,17 @@ test('a server with a token answers who has it', async () => {
   }
 });
 
-test('a hint that is a kernel case is run', async () => {
+test('hints that are a GPU\'s numbers or a kernel case are shown in the page', async () => {
   const { page, faults, close } = await open();
-  await page.evaluate(() => localStorage.setItem('ridgeline-exercises', '{"11": {"guess": "2"}}'));
+  await page.evaluate(() => localStorage.setItem('ridgeline-exercises-by-title', '{"fp32, TF32 and bf16 on the roofline": {"guess": "2"}}'));
   await page.click('[data-view=exercises]');
   await page.waitForSelector('[data-exercise="11"]');
   await page.click('[data-exercise="11"]');
   await page.waitForSelector('#hint:enabled');
   await page.click('#hint');
   await page.click('#hint');
+  await page.click('.show-sheet');
+  await page.waitForFunction('document.querySelectorAll("#sheet-numbers tbody tr").length > 20');
   await page.waitForSelector('.run-case');
   await page.click('.run-case');
   await page.waitForFunction('/limited by compute/.test(document.getElementById("hints").textContent)');
@@ -963,6 +979,170 @@ test('what is wrong on a page is seen: names, contrast, width', async () => {
   await close();
 });
 
+/** Types into a field of the question in the place of what is there. */
+async function typed(page, label, written) {
+  const id = await page.$$eval('.field label', (all, name) => all.find((one) => one.textContent === name).htmlFor, label);
+  await page.focus(`#${id}`);
+  await press(page, 'Control+a', 'Backspace');
+  await page.keyboard.type(written);
+  return `#${id}`;
+}
+
+test('a number that cannot be asked is marked at its field within 100 ms, and the old answer greys', async () => {
+  const { page, faults, close } = await open();
+  const before = await answer(page);
+  const field = await typed(page, 'Batch', '4');
+  const stale = () => page.$eval('#answer', (pane) => pane.classList.contains('stale'));
+  for (const wrong of ['0', '-3', '1e9', '8.5', '', 'eight', '-', '4 8', '0x10', '1048577']) {
+    const { ms, said, shown, invalid, red } = await page.$eval(field, (input, value) => {
+      const begin = performance.now();
+      input.value = value;
+      input.dispatchEvent(new Event('input'));
+      const sentence = document.getElementById(input.getAttribute('aria-describedby'));
+      const shown = sentence?.checkVisibility() && sentence.getBoundingClientRect().height > 0;
+      return { ms: performance.now() - begin, said: sentence?.textContent, shown, invalid: input.getAttribute('aria-invalid'), red: getComputedStyle(input).borderColor };
+    }, wrong);
+    assert.ok(shown && invalid === 'true' && /Enter .*\d/.test(said) && ms < 100, `'${wrong}': ${said} after ${ms} ms`);
+    assert.equal(await stale(), true, wrong);
+    assert.notEqual(red, await page.$eval('.field select', (other) => getComputedStyle(other).borderColor));
+    assert.equal(await page.evaluate('ridgeline.asked.current().scenario.training.micro_batch'), 4, wrong);
+    assert.ok((await text(page, '#trouble')).startsWith('Batch: '), wrong);
+    await page.$eval(field, (input) => { input.value = '4'; input.dispatchEvent(new Event('input')); });
+    assert.deepEqual([await stale(), await page.$eval(field, (input) => input.hasAttribute('aria-invalid')), await page.$eval('#trouble', (p) => p.hidden)], [false, false, true], 'put right');
+  }
+  assert.equal((await answer(page)).step.time_s, before.step.time_s);
+  // Another field changes the answer; the mark stays until its own field is put right, or the question is another one.
+  await typed(page, 'Batch', '0');
+  await drawnAfter(page, () => page.evaluate("ridgeline.asked.update((s) => { s.scenario.training.precision = 'amp-bf16'; })"));
+  assert.deepEqual([await page.$eval(field, (input) => input.value), await stale()], ['0', true]);
+  await drawnAfter(page, () => page.evaluate('ridgeline.asked.update((s) => { s.scenario.training.micro_batch = 8; })'));
+  await page.focus('#do-undo');
+  assert.deepEqual([await page.$eval(field, (input) => input.value), await stale()], ['8', false]);
+  // An accumulation need not be given; arrows count.
+  const accumulation = await typed(page, 'Accumulation', '2');
+  await press(page, 'ArrowUp', 'ArrowUp', 'ArrowDown');
+  assert.equal(await page.evaluate('ridgeline.asked.current().scenario.training.gradient_accumulation'), 3);
+  await typed(page, 'Accumulation', '');
+  assert.deepEqual([await page.evaluate("'gradient_accumulation' in ridgeline.asked.current().scenario.training"), await page.$eval(accumulation, (input) => input.hasAttribute('aria-invalid'))], [false, false]);
+  // What the server refuses is marked at its field too.
+  await page.evaluate("ridgeline.asked.update((s) => { s.scenario.training.precision = 'fp8'; })");
+  await page.waitForFunction('document.querySelector(".field select[aria-invalid]")');
+  assert.equal(await stale(), true);
+  await drawnAfter(page, () => page.click('#do-undo'));
+  assert.deepEqual([await page.$('.field [aria-invalid]'), await stale()], [null, false]);
+  assert.deepEqual(faults.filter((fault) => !fault.includes('400 (Bad Request)')), []);
+  await close();
+});
+
+test('a mistake in a number is said in a sentence', () => {
+  const all = { '': 'Enter a whole number from 1 to 10.', x: '“x” is not a number. Enter a whole number from 1 to 10.', 0: '0 is too small. Enter a whole number from 1 to 10.', 11: '11 is too large. Enter a whole number from 1 to 10.', 8.5: '8.5 is not a whole number. Enter 8 or 9.', 1.5e0: '1.5 is not a whole number. Enter 1 or 2.', '0.5': '0.5 is too small. Enter a whole number from 1 to 10.' };
+  for (const [written, said] of Object.entries(all)) assert.equal(mistakeIn(written, 1, 10), said, written);
+  for (const right of ['1', ' 10 ', '1e1', '+3', '4.0']) assert.equal(mistakeIn(right, 1, 10), null, right);
+});
+
+test('Back and Forward go through views and exercises, and the address follows', async () => {
+  const { page, faults, close } = await open();
+  const here = () => page.evaluate(() => { const { view, look, scenario } = JSON.parse(new URLSearchParams(location.hash.slice(1)).get('state')); return { view, exercise: look?.exercise ?? null, batch: scenario.training.micro_batch }; });
+  const at = async (seen, go) => {
+    await go();
+    await page.waitForFunction((id) => ridgeline.lab.drawnView === id && document.querySelector(`[data-view=${id}]`).getAttribute('aria-pressed') === 'true', {}, seen.view);
+    if (seen.exercise) await page.waitForFunction((number) => document.querySelector('#exercise h2')?.textContent.startsWith(`${number}. `), {}, seen.exercise);
+    await page.waitForFunction((view) => location.hash.includes(`view%22%3A%22${view}`), {}, seen.view);
+    if (seen.batch) assert.equal(await page.evaluate('ridgeline.asked.current().scenario.training.micro_batch'), seen.batch);
+  };
+  const back = () => page.evaluate('history.back()');
+  const forward = () => page.evaluate('history.forward()');
+  const click = (selector) => () => page.$eval(selector, (button) => button.click());
+  await at({ view: 'memory' }, click('[data-view=memory]'));
+  await drawnAfter(page, () => page.evaluate('ridgeline.asked.update((s) => { s.scenario.training.micro_batch = 8; })'));
+  await at({ view: 'exercises', exercise: 1 }, click('[data-view=exercises]'));
+  await at({ view: 'exercises', exercise: 5 }, click('[data-exercise="5"]'));
+  await at({ view: 'exercises', exercise: 38 }, click('[data-exercise="38"]'));
+  await at({ view: 'exercises', exercise: 5 }, back);
+  await at({ view: 'exercises', exercise: 1 }, back);
+  await at({ view: 'memory', batch: 8 }, back);
+  await at({ view: 'overview', batch: 8 }, back);
+  assert.deepEqual(await here(), { view: 'overview', exercise: null, batch: 8 }, 'the question stays as it is');
+  await at({ view: 'memory', batch: 8 }, forward);
+  await at({ view: 'exercises', exercise: 1 }, forward);
+  // An address that is typed brings its own question; Back leaves it.
+  const state = { ...(await page.evaluate('ridgeline.asked.current()')), view: 'kernels' };
+  state.scenario.training.micro_batch = 2;
+  await at({ view: 'kernels', batch: 2 }, () => page.evaluate((hash) => { location.hash = hash; }, fragment(state)));
+  await at({ view: 'exercises', exercise: 1 }, back);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+/** Where an element is in the window, and which part of it can be seen there. */
+const seenAt = (page, selector) => page.$eval(selector, (element) => {
+  const { top, bottom, left, right, height } = element.getBoundingClientRect();
+  return { top, bottom, left, right, height, shown: element.checkVisibility() && height > 0 };
+});
+
+test('the verdict comes first and the roofline is above the fold; a phone sees the answer before the controls', async () => {
+  const wide = await open('', { width: 1440, height: 900 });
+  const verdict = await seenAt(wide.page, '#summary');
+  const roofline = await seenAt(wide.page, '#roofline');
+  assert.ok(verdict.shown && verdict.bottom < roofline.top && roofline.top > 0 && roofline.bottom <= 900 && roofline.height > 300, JSON.stringify({ verdict, roofline }));
+  assert.deepEqual(await wide.page.$$eval('.verdict > div > span', (all) => all.map((one) => one.textContent)), ['Verdict', 'Step time', 'Memory', 'Limited by']);
+  await drawnAfter(wide.page, () => wide.page.evaluate('ridgeline.asked.update((s) => { s.scenario.training.micro_batch = 512; })'));
+  const { memory } = await answer(wide.page);
+  const said = await text(wide.page, '.verdict');
+  for (const part of ['Does not fit', `${bytes(memory.needed_bytes - memory.capacity_bytes)} are missing`, bytes(memory.needed_bytes), 'if it had the memory']) assert.ok(said.includes(part), `${part}: ${said}`);
+  assert.deepEqual(wide.faults, []);
+  await wide.close();
+  const { page, faults, close } = await open('', { width: 390, height: 844 });
+  assert.ok((await seenAt(page, '.verdict')).bottom < 844, 'the verdict is in the first screen');
+  assert.equal((await seenAt(page, '#controls')).shown, false);
+  assert.ok((await text(page, '#question')).includes('bert-large'));
+  await page.click('#question');
+  assert.equal(await page.$eval('#question', (bar) => bar.getAttribute('aria-expanded')), 'true');
+  assert.ok((await seenAt(page, '#controls')).shown);
+  const line = await seenAt(page, '#verdict');
+  assert.ok(line.shown && line.height > 20 && line.top > 0 && line.bottom <= 844, 'the answer stays in sight while the question is changed');
+  await page.click('#question');
+  assert.equal((await seenAt(page, '#controls')).shown, false);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('a click on any exercise opens it in sight, in reading order', async () => {
+  for (const size of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
+    const { page, faults, close } = await open('', size);
+    await page.click('[data-view=exercises]');
+    await page.waitForFunction('document.querySelector("#exercise h2")?.textContent.startsWith("1. ")');
+    assert.ok((await seenAt(page, '#exercise h2')).bottom < size.height, 'exercise 1 is open at the start');
+    const numbers = await page.$$eval('[data-exercise]', (all) => all.map((button) => [Number(button.dataset.exercise), button.textContent]));
+    numbers.forEach(([number, title], i) => assert.ok(number === i + 1 && title.startsWith(`${i + 1}. `), title));
+    for (const number of [40, 2, 21, 11, 38].concat(size.width > 900 ? numbers.map(([n]) => n) : [])) {
+      await page.$eval('#all-exercises', (details) => { details.open = true; });
+      await page.click(`[data-exercise="${number}"]`);
+      await page.waitForFunction((title) => document.querySelector('#exercise-place h2')?.textContent === title, {}, numbers[number - 1][1]);
+      const { top, bottom, left, right } = await seenAt(page, '#exercise-place h2');
+      assert.ok(top >= 0 && bottom <= size.height && left >= 0 && right <= size.width, `${number}: ${top} to ${bottom} at ${size.width}`);
+    }
+    assert.deepEqual(faults, []);
+    await close();
+  }
+});
+
+test('the tour covers nothing that it asks about', async () => {
+  for (const size of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
+    const { page, faults, close } = await open('', size);
+    await page.$eval('#do-tour', (button) => button.click());
+    for (const [i, at] of ['#summary .verdict', '#time-by-class', '#roofline', '#timeline', '#kernels thead', '#roofline', '#summary .verdict', '#memory', '#sensitivity thead'].entries()) {
+      await page.waitForFunction((number) => document.getElementById('tour-title').textContent.startsWith(`${number}. `), {}, i + 1);
+      await page.waitForSelector('#tour-guesses button:enabled');
+      const [asked, tour] = [await seenAt(page, at), await seenAt(page, '#tour')];
+      assert.ok(asked.shown && asked.top >= 0 && asked.top < size.height && (asked.bottom <= tour.top + 1 || asked.top >= tour.bottom), `${at} at ${size.width}: ${JSON.stringify({ asked, tour })}`);
+      await page.$eval('#tour-next', (button) => button.click());
+    }
+    assert.deepEqual(faults, []);
+    await close();
+  }
+});
+
 test('the keyboard alone moves a slider, undoes it and takes the tour', async () => {
   const { page, faults, close } = await open();
   await page.focus('[data-key="dram.bandwidth"]');
@@ -975,12 +1155,19 @@ test('the keyboard alone moves a slider, undoes it and takes the tour', async ()
   assert.deepEqual(await page.evaluate('ridgeline.asked.current().set'), {});
   await page.focus('#do-tour');
   await page.keyboard.press('Enter');
+  await page.waitForSelector('#tour-next');
   const stops = Number(/of (\d+)/.exec(await text(page, '#tour-next'))[1]);
   for (let i = 1; i <= stops; i += 1) {
     await page.waitForFunction((number) => document.getElementById('tour-title').textContent.startsWith(`${number}. `), {}, i);
-    // Each stop but the last says what the answer says to its question, with a number in it.
-    if (i < stops) await page.waitForFunction('/\\d/.test(document.getElementById("tour-says").textContent)');
-    assert.equal(await page.evaluate('document.activeElement.id'), 'tour-next');
+    // Each stop but the last asks, has no answer before the guess, and then says what the prediction says, with a number in it.
+    if (i < stops) {
+      await page.waitForFunction('document.activeElement.parentElement.id === "tour-guesses"');
+      assert.match(await text(page, '#tour-asks'), /\?$/);
+      assert.equal(await text(page, '#tour-says'), '');
+      await page.keyboard.press('Enter');
+      await page.waitForFunction('/^(Right|Not quite)\\..*\\d/.test(document.getElementById("tour-says").textContent)');
+    }
+    await page.waitForFunction('document.activeElement.id === "tour-next"');
     await page.keyboard.press('Enter');
   }
   await page.waitForFunction('!document.querySelector("#tour")');

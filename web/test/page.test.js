@@ -190,7 +190,7 @@ goal: {search: pareto, of: [step_time, memory]}
   assert.deepEqual(faults, []);
 });
 
-test('a step of several GPUs shows its communication and a line a stream', async () => {
+test('a step of several GPUs shows its communication and one line per stream', async () => {
   const several = join(folder, 'several.html');
   const answer = JSON.parse(ridgeline('predict', '--model', 'gpt2', '--cluster', 'h200-x4', '--batch', '4', '--seq', '512', '--precision', 'amp-bf16', '--format', 'json', '--html', several));
   const { page, faults } = await open(several);

@@ -28,14 +28,15 @@ after(async () => {
 /** Windows that a test is done with, empty: a new one takes five seconds of a processor, its process four of them. */
 const left = [];
 
-/** Opens the lab in a window that nobody else has; whatever goes wrong in it or is asked of others is kept in `faults`. */
+/** Opens the lab in a window that nobody else has. `faults` keeps whatever goes wrong in it or is asked of others, except the
+ *  icon that an empty window asks for. */
 export async function open(hash = '', { width = 1400, height = 1000, scheme = 'light', fresh = false } = {}) {
   const page = (!fresh && left.pop()) || await (await browser.createBrowserContext()).newPage();
   page.setDefaultTimeout(60000);
   const faults = [];
   const heard = {
     pageerror: (error) => faults.push(error.message),
-    console: (message) => faults.push(`${message.type()}: ${message.text()}`),
+    console: (message) => message.location().url?.endsWith('/favicon.ico') || faults.push(`${message.type()}: ${message.text()} ${message.location().url ?? ''}`.trim()),
     request: (request) => !request.url().startsWith(address) && !/^(data|blob):/.test(request.url()) && faults.push(`asks for ${request.url()}`),
   };
   for (const [what, hear] of Object.entries(heard)) page.on(what, hear);

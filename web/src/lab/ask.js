@@ -27,7 +27,7 @@ async function answerOf(path, options, read = (response) => response.json()) {
     response = await fetch(path, { ...options, headers });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new Mistake(0, { message: 'the server does not answer: is `ridgeline serve` still running?' });
+    throw new Mistake(0, { message: 'The server does not answer. Start it again, then reload this page.' });
   }
   if (!response.ok) throw new Mistake(response.status, (await response.json()).error);
   return read(response);

@@ -1,28 +1,22 @@
 // The question: network, chips, training, and numbers of the chip on sliders around what its file says.
 import { h } from '../dom.js';
 import { shipped } from './ask.js';
+import { field, fresh, mistakeIn } from './field.js';
 import { current, get, put, update } from './state.js';
 
 const kOctaves = 2; // a slider goes from a quarter to four times the shipped number
 const kSteps = 24; // of an octave
-const kTraining = [
+export const kTraining = [
   ['training.micro_batch', 'Batch'], ['training.sequence_length', 'Sequence'], ['training.gradient_accumulation', 'Accumulation'],
   ['training.precision', 'Precision'], ['training.attention', 'Attention'], ['training.optimizer', 'Optimizer'],
   ['training.activation_checkpointing', 'Checkpointing'], ['training.compile', 'torch.compile'], ['training.cuda_graphs', 'CUDA graphs'],
 ];
-const kChip = [
+const kNeeded = ['training.micro_batch', 'training.sequence_length']; // keys that a question keeps once it has them
+export const kChip = [
   ['clock.sustained', 'Clock'], ['clock.tensor', 'Clock, tensor cores'], ['sm.count', 'SMs'], ['dram.bandwidth', 'DRAM bandwidth'], ['dram.capacity', 'Memory size'],
   ['l2.capacity', 'L2 size'], ['l2.read_bandwidth', 'L2 bandwidth'], ['sm.rates.tensor_bf16', 'Tensor cores, bf16'], ['sm.rates.tensor_tf32', 'Tensor cores, TF32'],
   ['sm.rates.fp32', 'CUDA cores, fp32'], ['power.limit', 'Power limit'], ['launch.gap', 'Gap of launches'],
 ];
-
-let own = 0;
-const fresh = () => `control-${(own += 1)}`;
-
-function field(title, about, control) {
-  control.id = fresh();
-  return h('div', { class: 'field' }, h('label', { for: control.id, title: about }, title), control);
-}
 
 const option = (value, title = value) => h('option', { value }, title);
 
@@ -35,21 +29,42 @@ function choice(path, title, about, names) {
     select.value = name;
     select.disabled = typeof value === 'object' && value !== null;
   };
-  return { element: field(title, about, select), show };
+  return { element: field(title, about, select, path).element, show };
 }
 
-function whole(path, title, about, { minimum, maximum }) {
-  const input = h('input', {
-    type: 'number', min: minimum, max: maximum, step: 1, inputmode: 'numeric', placeholder: 'default',
-    oninput: ({ target }) => target.value !== '' && target.validity.valid && update((s) => put(s.scenario, path, Number(target.value)), path),
-    onchange: ({ target }) => target.value === '' && update((s) => put(s.scenario, path, undefined), path),
-  });
-  return { element: field(title, about, input), show: (s) => { if (document.activeElement !== input) input.value = get(s.scenario, path) ?? ''; } };
+/** A whole number. One that cannot be asked is marked as it is typed, and the question stays as it was; without a default an
+ *  empty field is a mistake too. */
+function whole(path, title, about, { minimum: least, maximum: most }) {
+  let before; // the value of the question while the field is marked
+  const valueOf = (s) => get(s.scenario, path);
+  const input = h('input', { inputmode: 'numeric', autocomplete: 'off', placeholder: 'default', oninput: read, onkeydown: step });
+  const { element, mark } = field(title, about, input, path);
+  function read() {
+    const kept = valueOf(current());
+    const unset = input.value.trim() === '' && (kept === undefined || !kNeeded.includes(path));
+    const mistake = unset ? null : mistakeIn(input.value, least, most);
+    before = kept;
+    mark(mistake);
+    if (mistake === null && (unset ? kept !== undefined : Number(input.value) !== kept)) update((s) => put(s.scenario, path, unset ? undefined : Number(input.value)), path);
+  }
+  function step(event) {
+    const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!by || !Number.isFinite(Number(input.value))) return;
+    event.preventDefault();
+    input.value = Math.min(most, Math.max(least, Math.round(Number(input.value)) + by));
+    read();
+  }
+  const show = (s) => {
+    if (input.hasAttribute('aria-invalid') && before === valueOf(s)) return;
+    mark(null);
+    if (document.activeElement !== input || Number(input.value) !== valueOf(s)) input.value = valueOf(s) ?? '';
+  };
+  return { element, show };
 }
 
 function toggle(path, title, about) {
   const box = h('input', { type: 'checkbox', onchange: ({ target }) => update((s) => put(s.scenario, path, target.checked || undefined), path) });
-  return { element: field(title, about, box), show: (s) => { box.checked = get(s.scenario, path) === true; } };
+  return { element: field(title, about, box, path).element, show: (s) => { box.checked = get(s.scenario, path) === true; } };
 }
 
 /** A control of a key as the schema describes it. */
@@ -120,7 +135,7 @@ export function keptSliders(id, keys) {
       one.name = name;
       const sheet = name && (await shipped(`hardware/${name}`).catch(() => null));
       one.sliders = sheet ? keys.filter(([key]) => sheet.values[key] && parted(sheet.values[key])).map(([key, title]) => slider(key, title, sheet.values[key], 'data-also')) : [];
-      place.replaceChildren(...(one.sliders.length ? one.sliders.map((each) => each.element) : [h('p', {}, 'Numbers of a GPU that is shipped stand here.')]));
+      place.replaceChildren(...(one.sliders.length ? one.sliders.map((each) => each.element) : [h('p', {}, 'The sliders need a GPU that is shipped.')]));
     }
     one.sliders.forEach((each) => each.show(current()));
   };
@@ -140,7 +155,7 @@ function chipSliders() {
     shown = `${name} ${extra}`;
     const sheet = name && (await shipped(`hardware/${name}`).catch(() => null));
     if (!sheet || shown !== `${name} ${extra}`) {
-      if (!sheet) { sliders = []; place.replaceChildren(h('p', {}, 'Numbers of a GPU that is shipped stand here.')); }
+      if (!sheet) { sliders = []; place.replaceChildren(h('p', {}, 'The sliders need a GPU that is shipped.')); }
       return;
     }
     const rows = sheet.values;
@@ -148,7 +163,7 @@ function chipSliders() {
     sliders = listed.map(([key, title]) => slider(key, title, rows[key]));
     const others = Object.keys(rows).filter((key) => parted(rows[key]) && !listed.some(([known]) => known === key));
     const add = h('select', { onchange: ({ target }) => { const key = target.value; if (key) update((st) => { const { number, unit } = parted(rows[key]); st.set[key] = `${number}${unit && ` ${unit}`}`; }); } }, option('', 'add …'), others.map((key) => option(key)));
-    place.replaceChildren(...sliders.map((one) => one.element), field('Another number', 'Any number of the hardware file', add));
+    place.replaceChildren(...sliders.map((one) => one.element), field('Another number', 'Any number of the GPU', add).element);
     sliders.forEach((one) => one.show(current()));
   }
   return { element: place, show };
@@ -169,7 +184,7 @@ function hardwareChoice(gpus, clusters) {
     if (![...select.options].some((o) => o.value === value)) select.append(option(value, value.split(':')[1]));
     select.value = value;
   };
-  return { element: field('Chip', 'A GPU of hw/, or several of hw/clusters/', select), show };
+  return { element: field('Chip', 'One GPU, or a cluster of several', select, 'hardware').element, show };
 }
 
 /** Fills `place`; returns a function that shows a state. */
@@ -185,12 +200,12 @@ export async function controls(place) {
   } }, option('', 'open …'), scenarios.map((name) => option(name)));
   const engine = h('select', { onchange: ({ target }) => update((s) => { s.engine = target.value; }) }, ['analytic', 'roofline', 'simulate'].map((name) => option(name)));
   const all = [
-    hardwareChoice(gpus, clusters), choice('model', 'Network', 'A network of models/, or the scenario\'s own', models.map((m) => m.name)),
+    hardwareChoice(gpus, clusters), choice('model', 'Network', 'The network that is trained', models.map((m) => m.name)),
     ...kTraining.map(([path, title]) => controlOf(schema, path, title)),
-    { element: field('Engine', 'analytic laws, datasheet ceilings alone, or thread blocks simulated', engine), show: (s) => { engine.value = s.engine; } },
+    { element: field('Engine', 'analytic: cost models; roofline: peaks of the datasheet; simulate: thread blocks one by one', engine, 'engine').element, show: (s) => { engine.value = s.engine; } },
   ];
   const chip = chipSliders();
-  place.replaceChildren(h('h2', {}, 'Question'), field('Scenario', 'A scenario that is shipped', ready), ...all.map((one) => one.element), h('h2', {}, 'Numbers of the chip'), chip.element);
+  place.replaceChildren(h('h2', {}, 'Question'), field('Scenario', 'A scenario that is shipped', ready).element, ...all.map((one) => one.element), h('h2', {}, 'Numbers of the chip'), chip.element);
   all.push(chip);
   return (s) => { all.forEach((one) => one.show(s)); showKept(s); };
 }

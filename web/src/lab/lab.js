@@ -2,6 +2,7 @@
 import { chartAt, charts, draw, reuseCharts, settle } from '../chart.js';
 import { card, h } from '../dom.js';
 import { bytes, percent, seconds } from '../format.js';
+import { neededOf } from '../sections/summary.js';
 import { kernelUnder } from '../sections/timeline.js';
 import { keepTables } from '../table.js';
 import { compare, fit, newestOnly, predict } from './ask.js';
@@ -9,6 +10,7 @@ import { calibrationView } from './calibration_view.js';
 import { controls } from './controls.js';
 import { exercisesView } from './exercises.js';
 import { exportMenu } from './export.js';
+import { forgive, onWrong, refuse, wrongFields } from './field.js';
 import { children } from './morph.js';
 import { drawPictures } from './picture.js';
 import { scenarioView } from './scenario_view.js';
@@ -16,12 +18,13 @@ import * as asked from './state.js';
 import { sweepView } from './sweep_view.js';
 import { teacherView } from './teacher_view.js';
 import { tour } from './tour.js';
-import { kViews, mostOf } from './views.js';
+import { kGroups, kViews, mostOf } from './views.js';
 
 reuseCharts();
 keepTables();
 
 const content = document.getElementById('content');
+const pane = document.getElementById('answer');
 const trouble = document.getElementById('trouble');
 const verdict = document.getElementById('verdict');
 const own = { sweep: sweepView(draw), scenario: scenarioView(), exercises: exercisesView(), calibration: calibrationView(), teacher: teacherView() };
@@ -48,7 +51,11 @@ function show(view, elements) {
   const scrolls = new Map([...content.querySelectorAll('.scroll[id]')].map((place) => [place.id, place.scrollTop]));
   const focused = document.activeElement?.id;
   if (lab.drawnView === view.id) children(content, elements.flat());
-  else content.replaceChildren(...elements.flat().map(settle));
+  else {
+    content.replaceChildren(...elements.flat().map(settle));
+    pane.dataset.view = view.id;
+    pane.scrollTop = 0;
+  }
   for (const [id, top] of scrolls) if (top) document.getElementById(id)?.scrollTo({ top });
   if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
   lab.drawnView = view.id;
@@ -57,10 +64,11 @@ function show(view, elements) {
   painted();
 }
 
-function told(prediction) {
-  const { step, memory } = prediction;
-  const fits = !memory ? '' : memory.fits ? `, ${bytes(memory.device_used_bytes)} of ${bytes(memory.capacity_bytes)}` : `, does not fit in ${bytes(memory.capacity_bytes)}`;
-  verdict.textContent = `Step ${seconds(step.time_s)} (${seconds(step.low_s)} to ${seconds(step.high_s)})${fits}, limited by ${mostOf(prediction.limited_by)}${lab.pinned ? `; A: ${seconds(lab.pinned.step.time_s)} (${percent(step.time_s / lab.pinned.step.time_s)})` : ''}`;
+/** The verdict in a line, for every view and for who listens. */
+function told({ step, memory, limited_by: limits }) {
+  const fits = !memory ? '' : memory.fits ? `Fits: ${bytes(memory.device_used_bytes)} of ${bytes(memory.capacity_bytes)}. ` : `Does not fit: ${bytes(neededOf(memory))} needed, ${bytes(memory.capacity_bytes)} present. `;
+  const pinned = lab.pinned ? ` A: ${seconds(lab.pinned.step.time_s)} (${percent(step.time_s / lab.pinned.step.time_s)}).` : '';
+  verdict.textContent = `${fits}Step ${seconds(step.time_s)} (${seconds(step.low_s)} to ${seconds(step.high_s)})${memory && !memory.fits ? ' if it had the memory' : ''}, limited by ${mostOf(limits)}.${pinned}`;
 }
 
 function drawAnswer(view) {
@@ -98,7 +106,7 @@ function zoomTogether(...ids) {
 /** Says that an answer takes its time. */
 async function patiently(work) {
   const said = setTimeout(() => {
-    document.getElementById('answer').classList.add('waiting');
+    pane.classList.add('waiting');
     verdict.textContent = 'Predicting …';
   }, 400);
   try {
@@ -117,7 +125,7 @@ const answerTo = async (question, signal, who) => {
   if (!question.pinned) lab.pinned = pinnedFor = null;
   if (view.compare) {
     if (!question.pinned) return { nothing: true };
-    return compare([{ label: 'A, pinned', ...question.pinned }, { label: 'B, now', ...question }], question.engine, signal);
+    return compare([{ label: 'pinned', ...question.pinned }, { label: 'now', ...question }], question.engine, signal);
   }
   const more = { ...view.ask, ...who };
   if (view.kernel && lab.kernel !== null) more.kernel = lab.kernel;
@@ -128,8 +136,10 @@ const answerTo = async (question, signal, who) => {
 const ask = newestOnly(
   (question, signal, who) => patiently(answerTo(question, signal, who)),
   (answer, question) => {
-    document.getElementById('answer').classList.remove('waiting');
-    trouble.hidden = true;
+    pane.classList.remove('waiting');
+    refused = null;
+    forgive();
+    showTrouble();
     const view = viewOf(question);
     if (view.id !== viewOf(asked.current()).id) return;
     if (view.compare) {
@@ -144,16 +154,30 @@ const ask = newestOnly(
     else drawAnswer(view);
   },
   (error, question) => {
-    document.getElementById('answer').classList.add('waiting');
-    const { file, line, column, key } = error.where ?? {};
-    trouble.textContent = error.message;
-    trouble.dataset.key = key ?? '';
-    trouble.title = file ? `${file}${line ? `:${line}:${column}` : ''}` : '';
-    trouble.hidden = false;
+    pane.classList.remove('waiting');
+    refused = error;
+    const { key, reason } = error.where ?? {};
+    if (key) refuse(key, reason ?? error.message);
+    showTrouble();
     if (lab.kernel !== null && viewOf(question).kernel && key === undefined) keepKernel(null);
-    if (viewOf(question).own) document.getElementById('answer').classList.remove('waiting');
   },
 );
+
+let refused = null; // the mistake that the server sees in the question
+
+/** Says what is wrong with the question, and greys the answer, which is of another one. */
+function showTrouble() {
+  const typed = wrongFields().filter((one) => !one.refused);
+  const { file, line, column, key } = refused?.where ?? {};
+  const said = typed.length ? `${typed.map(({ title, sentence }) => `${title}: ${sentence}`).join(' ')} The answer below is of the last valid question.` : refused?.message ?? '';
+  if (trouble.textContent !== said) trouble.textContent = said;
+  trouble.hidden = said === '';
+  if (key) trouble.dataset.key = key;
+  else delete trouble.dataset.key;
+  trouble.title = file ? `${file}${line ? `:${line}:${column}` : ''}` : '';
+  pane.classList.toggle('stale', said !== '' && !viewOf(asked.current()).own);
+}
+onWrong(showTrouble);
 
 function keepKernel(index) {
   lab.kernel = index;
@@ -175,9 +199,34 @@ function pick(index) {
 }
 
 let linked = 0;
+/** The address holds the state: at once, or once it stays for a moment. */
+function writeLink(state = asked.current()) {
+  clearTimeout(linked);
+  linked = 0;
+  history.replaceState(kOurs, '', asked.fragment(state));
+}
 function keepLink() {
   clearTimeout(linked);
-  linked = setTimeout(() => history.replaceState(null, '', asked.fragment(asked.current())), 400);
+  linked = setTimeout(writeLink, 400);
+}
+const kOurs = { lab: true }; // an entry of the browser's history that the lab made
+const placeOf = (state) => `${viewOf(state).id} ${state.look?.exercise ?? ''}`;
+let last = null; // the state before
+
+/** Another view or exercise is a step, which the browser's Back takes back. */
+function step(state) {
+  if (linked) writeLink(last);
+  history.pushState(kOurs, '', asked.fragment(state));
+}
+
+/** Back and Forward go to views and exercises of the question as it is now; an address that was typed brings its own. */
+function follow({ state: entry }) {
+  const there = asked.fromFragment(location.hash);
+  if (!there) return;
+  if (entry?.lab) {
+    asked.visit(there.view, there.look);
+    writeLink();
+  } else if (asked.fragment(there) !== asked.fragment(asked.current())) asked.restore(there);
 }
 
 /** The answer at hand with what its view does without. */
@@ -211,7 +260,7 @@ function makeToolbar() {
   document.getElementById('actions').append(
     button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
     button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
-    button('link', 'Link', () => { history.replaceState(null, '', asked.fragment(asked.current())); navigator.clipboard?.writeText(location.href).catch(() => {}); toolbar.link.textContent = 'Copied'; setTimeout(() => { toolbar.link.textContent = 'Link'; }, 1500); }, 'The address holds all of the question'),
+    button('link', 'Link', () => { writeLink(); navigator.clipboard?.writeText(location.href).catch(() => {}); toolbar.link.textContent = 'Copied'; setTimeout(() => { toolbar.link.textContent = 'Link'; }, 1500); }, 'The address holds all of the question'),
     button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', () => tour(lab), 'Five minutes, from one step of BERT to why'),
     button('theme', '', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'), 'Light or dark'));
   addEventListener('keydown', (event) => {
@@ -228,29 +277,50 @@ function theme(name) {
   if (lab.answer && lab.drawnView) changed(asked.current());
 }
 
-/** What this page and its pictures are of. */
+/** The scenario in a line: below every view, and on a phone above it. */
 function askedShows(state) {
-  document.getElementById('configuration').textContent = `Asked: ${asked.configuration(state)}`;
-  document.getElementById('asked-command').textContent = asked.command(state);
+  const line = asked.configuration(state);
+  document.getElementById('configuration').textContent = `Scenario: ${line}`;
+  document.getElementById('question-says').textContent = line;
+}
+
+/** A phone shows the answer first: the controls open on demand. */
+function makeQuestionBar() {
+  const bar = document.getElementById('question');
+  bar.addEventListener('click', () => {
+    const open = document.getElementById('lab').classList.toggle('changing');
+    bar.setAttribute('aria-expanded', String(open));
+    document.getElementById('question-verb').textContent = open ? 'Done' : 'Change';
+  });
 }
 
 function viewsShow(state) {
-  for (const button of document.querySelectorAll('#views button')) button.setAttribute('aria-pressed', String(button.dataset.view === viewOf(state).id));
+  for (const button of document.querySelectorAll('#views button')) {
+    const here = button.dataset.view === viewOf(state).id;
+    if (here && button.getAttribute('aria-pressed') !== 'true') button.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    button.setAttribute('aria-pressed', String(here));
+  }
 }
 
 let showControls = () => {};
 function changed(state, reason) {
+  const before = last;
+  const moves = reason !== 'link' && reason !== 'visit' && reason !== 'look' && before && placeOf(before) !== placeOf(state);
+  if (moves) step(state);
+  last = state;
   if (reason === 'look') return keepLink();
-  if (reason === 'link') lab.kernel = Number.isSafeInteger(state.look?.kernel) ? state.look.kernel : null;
+  if (reason === 'link' || reason === 'visit') lab.kernel = Number.isSafeInteger(state.look?.kernel) ? state.look.kernel : null;
   changedAt = performance.now();
-  if (reason !== 'view') lab.fitted = null;
+  const same = reason === 'view' || reason === 'visit'; // question
+  if (!same) lab.fitted = null;
   const view = viewOf(state);
-  if (!view.own || reason !== 'view') ask(state); // first: what follows is done while the server works
+  if (!view.own || !same) ask(state); // first: what follows is done while the server works
   showControls(state);
   toolbarShows(state);
   viewsShow(state);
   askedShows(state);
-  keepLink();
+  showTrouble();
+  if (!moves) keepLink();
   if (!view.own) return;
   if (lab.drawnView !== view.id) show(view, own[view.id].elements);
   own[view.id].show(state);
@@ -259,14 +329,16 @@ function changed(state, reason) {
 async function begin() {
   makeToolbar();
   theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
-  document.getElementById('views').append(...kViews.map((view) => h('button', { type: 'button', 'data-view': view.id, onclick: () => asked.update((s) => { s.view = view.id; }, 'view') }, view.title)));
+  const goTo = (view) => () => asked.update((s) => { s.view = view.id; }, 'view');
+  document.getElementById('views').append(...kGroups.map((group) => h('div', { role: 'group', 'aria-label': group }, h('span', { 'aria-hidden': 'true' }, group), kViews.filter((view) => view.group === group).map((view) => h('button', { type: 'button', 'data-view': view.id, onclick: goTo(view) }, view.title)))));
   asked.restore(asked.fromFragment(location.hash));
   lab.kernel = asked.current().look?.kernel ?? null;
   asked.listen(changed);
   changed(asked.current());
   showControls = await controls(document.getElementById('controls'));
   showControls(asked.current());
-  addEventListener('hashchange', () => asked.restore(asked.fromFragment(location.hash)));
+  addEventListener('popstate', follow);
+  makeQuestionBar();
 }
 
 globalThis.ridgeline = { lab, asked, chartAt }; // for people at the console, and for tests

@@ -8,6 +8,8 @@ export function scenarioView() {
   const place = h('div', { class: 'editor' });
   const told = h('p', { id: 'yaml-told', role: 'status' });
   const line = h('pre', { id: 'command', tabindex: '0', 'aria-label': 'Command' });
+  const copy = h('button', { type: 'button', onclick: () => navigator.clipboard?.writeText(line.textContent) }, 'Copy');
+  const terminal = h('details', { class: 'behind', id: 'terminal', ontoggle: () => { if (terminal.open) line.textContent = command(current()); } }, h('summary', {}, 'The same question for a terminal'), line, copy);
   const changed = h('p', { id: 'changed' });
   let editor; // made when it is first looked at
   let shown = ''; // the text of the question; what the editor has beyond it is a draft
@@ -30,7 +32,6 @@ export function scenarioView() {
       tell(error.message, 'bad', file === 'scenario' && number && editor.text() === text ? { line: number, column } : null);
     }
   }
-  const copy = h('button', { type: 'button', onclick: () => navigator.clipboard?.writeText(line.textContent) }, 'Copy');
   const show = (state) => {
     editor ??= yamlEditor(place, { id: 'yaml', 'aria-label': 'Scenario in YAML', 'aria-describedby': 'yaml-told' }, { apply, undo, redo });
     const text = yaml(state.scenario);
@@ -39,13 +40,12 @@ export function scenarioView() {
       shown = text;
       if (!draft || !editor.focused()) editor.replace(text, draft);
     }
-    line.textContent = command(state);
+    if (terminal.open) line.textContent = command(state);
     const all = changes(state);
-    changed.textContent = all.length ? `Changed beside it: ${all.join(', ')}` : 'No number of the chip is changed.';
+    changed.textContent = all.length ? `Changed besides: ${all.join(', ')}` : 'No number of the GPU is changed.';
   };
   const elements = [
-    card('Scenario', 'What `ridgeline predict FILE.yaml` reads. Edit it, then apply (Ctrl+Enter); the controls follow. Tab leaves the text.', place, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', id: 'apply', onclick: apply }, 'Apply')), told, changed),
-    card('Command', 'Asks the same in a terminal, without a file.', line, copy),
+    card('Scenario', 'The scenario as a YAML file. Edit the text, then apply it (Ctrl+Enter); the controls follow. Tab leaves the text.', place, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', id: 'apply', onclick: apply }, 'Apply')), told, changed, terminal),
   ];
   return { elements, show };
 }

@@ -103,6 +103,13 @@ export function restore(value) {
   tell('link');
 }
 
+/** Another view of the same question, as Back and Forward go: nothing is asked anew, nothing is undone. */
+export function visit(view, seen) {
+  const { look: _, ...rest } = state;
+  state = { ...rest, view, ...(seen && { look: seen }) };
+  tell('visit');
+}
+
 /** A changed number by its whole key: of the chip, unless it says whose it is. */
 const whole = (key) => (/^(model|software|host|cluster)\./.test(key) ? key : `hardware.${key}`);
 

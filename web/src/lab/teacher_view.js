@@ -4,6 +4,7 @@ import { digits, percent } from '../format.js';
 import { table } from '../table.js';
 import { look, shipped } from './ask.js';
 import { chapters, inUnit, paragraphs, solution } from './exercise_parts.js';
+import { stepsToExplore } from './explore.js';
 
 const hours = (minutes) => (minutes < 90 ? `${minutes} minutes` : `${digits(minutes / 60, 2)} hours`);
 const total = (all) => all.reduce((sum, e) => sum + e.minutes, 0);
@@ -11,7 +12,7 @@ const total = (all) => all.reduce((sum, e) => sum + e.minutes, 0);
 function sheet(e) {
   const mistakes = e.mistakes.length ? [h('h3', {}, 'Mistakes it answers'), h('ul', { class: 'notes' }, e.mistakes.map((m) => h('li', {}, `${inUnit(m.answer, e.unit)}: ${m.hint}`)))] : [];
   return h('article', { class: 'card sheet', id: `sheet-${e.number}` }, h('h2', {}, `${e.number}. ${e.title}`), h('p', {}, `About ${e.minutes} minutes; ${percent(e.tolerance)} off is right.`),
-    paragraphs(e.question), ...solution(e), ...mistakes, h('h3', {}, 'To explore'), e.explore.map((command) => h('pre', {}, command)));
+    paragraphs(e.question), ...solution(e), ...mistakes, h('h3', {}, 'To explore'), h('ul', { class: 'notes' }, stepsToExplore(e).map(({ says }) => h('li', {}, says))));
 }
 
 export function teacherView() {
@@ -35,7 +36,7 @@ export function teacherView() {
         sheets.append(sheet(await work(e.number)));
         bar.value = i + 1;
       }
-      told.textContent = `${wanted.length} solutions, about ${hours(total(wanted))} for a learner. Print this page; in a terminal, ridgeline exercise --solution says the same.`;
+      told.textContent = `${wanted.length} solutions, about ${hours(total(wanted))} for a learner. Print this page for sheets.`;
       if (wanted.length === 1) sheets.firstChild.scrollIntoView({ block: 'start' });
     } catch (error) {
       told.textContent = error.message;

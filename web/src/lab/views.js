@@ -1,6 +1,6 @@
 // What can be seen of an answer: each view names the pieces it needs of the server and draws them.
-import { card, h, number } from '../dom.js';
-import { bandwidth, bytes, count, digits, percent, rate, seconds, signed, words } from '../format.js';
+import { card, glance, h, number } from '../dom.js';
+import { bandwidth, bytes, count, digits, limitName, percent, rate, seconds, signed, words } from '../format.js';
 import { advice } from '../sections/advice.js';
 import { breakdown } from '../sections/breakdown.js';
 import { comparison } from '../sections/comparison.js';
@@ -54,7 +54,7 @@ export function against(prediction, pinned) {
   const parts = classes.map(([key, d]) => h('span', { class: colour(d) }, `${words(key)} ${signed(seconds(d), d)}`));
   return [h('section', { class: 'card', id: 'against' }, h('h2', {}, 'Against the pinned answer (A)'), h('p', {}, 'The compare view says why.'),
     h('div', { class: 'numbers' },
-      number('Step', h('span', { class: colour(difference), style: 'font-size:inherit' }, `${signed(seconds(difference), difference)} (${signed(percent(difference / before), difference)})`), `A: ${seconds(before)}`),
+      number('Step', h('span', { class: colour(difference) }, `${signed(seconds(difference), difference)} (${signed(percent(difference / before), difference)})`), `A: ${seconds(before)}`),
       memoryBefore && memoryNow ? number('Memory', signed(bytes(memoryNow - memoryBefore), memoryNow - memoryBefore), `A: ${bytes(memoryBefore)}`) : null,
       number('Limited by', mostOf(prediction.limited_by), `A: ${mostOf(pinned.limited_by)}`)),
     parts.length ? h('p', { class: 'notes' }, parts.flatMap((part, i) => (i ? [', ', part] : [part]))) : null)];
@@ -63,7 +63,7 @@ export function against(prediction, pinned) {
 export function mostOf(values) {
   const [key, value] = Object.entries(values).sort((a, b) => b[1] - a[1])[0];
   const total = Object.values(values).reduce((sum, v) => sum + v, 0);
-  return `${words(key)} (${percent(value / total)})`;
+  return `${limitName(key)} (${percent(value / total)})`;
 }
 
 function memoryNumbers(p) {
@@ -98,7 +98,7 @@ function largestBatch(lab) {
     }
     told.textContent = lab.fitted;
   };
-  return card('The largest batch that fits', 'As `ridgeline fit` searches for it.', h('button', { type: 'button', id: 'fit', onclick: ask }, 'Search'), told);
+  return card('The largest batch that fits', 'The search predicts batch after batch until memory runs out.', h('button', { type: 'button', id: 'fit', onclick: ask }, 'Search'), told);
 }
 
 function holders({ memory_report: report }) {
@@ -142,22 +142,23 @@ function simulated(p) {
 
 /** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`; whether it shows
  *  a chosen kernel, and which one where none is; what rows it can save. */
+export const kGroups = ['Answer', 'Explore', 'Learn'];
 export const kViews = [
-  { id: 'overview', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p, lab.again), rooflineNumbers(p)), ...parallel(p)] },
-  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...lanes(p), ...flame(p), host(p), ...parallel(p)] },
-  { id: 'memory', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
+  { id: 'overview', group: 'Answer', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...glance(under(roofline(p, lab.again), rooflineNumbers(p)), breakdownWithNumbers(p)), ...parallel(p)] },
+  { id: 'timeline', group: 'Answer', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...lanes(p), ...flame(p), host(p), ...parallel(p)] },
+  { id: 'memory', group: 'Answer', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
     draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
   {
-    id: 'kernels', title: 'Kernels', ask: { show: 'groups', leave_out: 'modules' }, kernel: 'chosen',
+    id: 'kernels', group: 'Answer', title: 'Kernels', ask: { show: 'groups', leave_out: 'modules' }, kernel: 'chosen',
     draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose one above: its tiles, its blocks on the SMs, what an SM holds, its traffic and its equation.')])],
   },
-  { id: 'caches', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
-  { id: 'power', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p, false), energy].filter(Boolean); } },
-  { id: 'advice', title: 'Advice', ask: { advice: 1, sensitivity: 1, leave_out: `${kLong},sensitivity_keys` }, draw: (p, lab) => [...advice(p), ...sensitivity(p.prediction, lab)] },
-  { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
-  { id: 'sweep', title: 'Sweep', own: true },
-  { id: 'calibration', title: 'Calibration', own: true },
-  { id: 'scenario', title: 'Scenario', own: true },
-  { id: 'exercises', title: 'Exercises', own: true },
-  { id: 'teacher', title: 'For teachers', own: true },
+  { id: 'caches', group: 'Answer', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
+  { id: 'power', group: 'Answer', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p, false), energy].filter(Boolean); } },
+  { id: 'advice', group: 'Explore', title: 'Advice', ask: { advice: 1, sensitivity: 1, leave_out: `${kLong},sensitivity_keys` }, draw: (p, lab) => [...advice(p), ...sensitivity(p.prediction, lab)] },
+  { id: 'compare', group: 'Explore', title: 'Compare', compare: true, draw: (data) => comparison(data) },
+  { id: 'sweep', group: 'Explore', title: 'Sweep', own: true },
+  { id: 'scenario', group: 'Explore', title: 'Scenario', own: true },
+  { id: 'exercises', group: 'Learn', title: 'Exercises', own: true },
+  { id: 'teacher', group: 'Learn', title: 'For teachers', own: true },
+  { id: 'calibration', group: 'Learn', title: 'Calibration', own: true },
 ];

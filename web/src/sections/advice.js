@@ -15,6 +15,6 @@ export function advice({ prediction }) {
     ];
     sections.push(card('What would help', 'Each change was predicted by itself; nothing here is a rule of thumb.', table(columns, prediction.advice, { id: 'advice' })));
   }
-  if (prediction.notes.length) sections.push(card('Notes', 'What this prediction approximates.', h('ul', { class: 'notes' }, prediction.notes.map((note) => h('li', {}, note)))));
+  if (prediction.notes.length) sections.push(card('Notes', 'The approximations of this prediction.', h('ul', { class: 'notes' }, prediction.notes.map((note) => h('li', {}, note.replaceAll('--set ', '').replaceAll(/--(?=[a-z])/g, ''))))));
   return sections;
 }

@@ -72,13 +72,14 @@ export function roofline({ groups, device, classes }, chose = draw) {
   const about = () => {
     const level = levelOf({ groups });
     const without = groups.filter((g) => !(g.flops > 0 && level.bytes(g) > 0 && g.time_s > kSmallest * total)).length;
-    return `A point is a kernel and shape; its area is its share of the step. Under the slope ${level.name} at ${bandwidth(level.rate(device))} ends the climb, under a flat roof the arithmetic does.` +
-      (without ? ` ${without} kernels that do no arithmetic, ask nothing of this level or take less than a ten-thousandth of the step are not drawn.` : '');
+    return `Each point is a kernel; its area is its share of the step. ${level.name} at ${bandwidth(level.rate(device))} limits kernels under the slope, arithmetic those under a flat roof.` +
+      (without ? ` ${count(without)} kernels without arithmetic or bytes are left out.` : '');
   };
   const picture = chart('roofline', make, 'tall');
   if (groups[0]?.l2_bytes === undefined) return card('Roofline', about(), picture);
   const select = h('select', { id: 'roofline-level', onchange: ({ target }) => { chosen = target.value; section.querySelector('p').textContent = about(); chose(); } },
     Object.entries(kLevels).map(([key, level]) => h('option', { value: key, ...(key === chosen && { selected: '' }) }, level.title)));
-  const section = card('Roofline', about(), h('div', { class: 'tools' }, h('label', { for: 'roofline-level' }, 'Bytes of'), select), picture);
+  const section = card('Roofline', about(), h('div', { class: 'tools corner' }, h('label', { for: 'roofline-level' }, 'Bytes of'), select), picture);
+  section.classList.add('cornered');
   return section;
 }

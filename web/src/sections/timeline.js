@@ -63,6 +63,6 @@ export function timeline({ groups, spans, classes, prediction }, withHost = true
       ...(further.length ? [...classes.flatMap((name, i) => (again[i].length ? [series(words(name), again[i], hatched(colour(name)))] : [])), ...(withHost ? [series('issued', issuedAgain, hatched(colour('launch')))] : [])] : []),
     ],
   });
-  const about = withHost ? 'Below, the host returns from each launch call; above, the GPU works the kernels off, a line a stream. White between the boxes is the GPU waiting. Hatched boxes are further runs of micro-batches that were simulated once.' : 'The kernels of the same stretch of time, a line a stream.';
+  const about = withHost ? 'The bottom lane shows when the host returns from each launch call. The lanes above show the kernels on the GPU, one line per stream. The GPU waits where no box is drawn. Hatched boxes repeat a micro-batch that was simulated once.' : 'The kernels of the same time window, one line per stream.';
   return card('Timeline of one step', about, chart('timeline', make, withHost ? '' : 'short', begun));
 }
