@@ -14,7 +14,7 @@ import { mistakeIn } from './src/lab/field.js';
 import { placed } from './src/lab/kernel.js';
 import { powerCurve } from './src/lab/power_view.js';
 import { command, configuration, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
-import { sweepOf, valuesOf } from './src/lab/sweep_view.js';
+import { mistakesOf, refusedField, sweepOf, valuesOf } from './src/lab/sweep_view.js';
 import { cellsOf } from './src/sections/heat_map.js';
 import { withinLimits } from './src/sections/parallel_coordinates.js';
 import { kLevels } from './src/sections/roofline.js';
@@ -129,7 +129,9 @@ test('choices change the question, and a mistake is told where it is made', asyn
 test('against a pinned answer the differences add up', async () => {
   const { page, faults, close } = await open();
   const first = (await answer(page)).step.time_s;
-  await drawnAfter(page, () => page.click('#do-pin'));
+  await view(page, 'compare');
+  await drawnAfter(page, () => page.click('#pin-here')); // as the button above does
+  await view(page, 'overview');
   await slide(page, 'clock.sustained', -0.5);
   const second = (await answer(page)).step.time_s;
   const shown = await text(page, '#against');
@@ -1038,6 +1040,49 @@ test('a mistake in a number is said in a sentence', () => {
   const all = { '': 'Enter a whole number from 1 to 10.', x: '“x” is not a number. Enter a whole number from 1 to 10.', 0: '0 is too small. Enter a whole number from 1 to 10.', 11: '11 is too large. Enter a whole number from 1 to 10.', 8.5: '8.5 is not a whole number. Enter 8 or 9.', 1.5e0: '1.5 is not a whole number. Enter 1 or 2.', '0.5': '0.5 is too small. Enter a whole number from 1 to 10.' };
   for (const [written, said] of Object.entries(all)) assert.equal(mistakeIn(written, 1, 10), said, written);
   for (const right of ['1', ' 10 ', '1e1', '+3', '4.0']) assert.equal(mistakeIn(right, 1, 10), null, right);
+});
+
+test('a sweep and a guess that cannot be asked are marked at their fields', async () => {
+  const { page, faults, close } = await open();
+  await page.click('[data-view=sweep]');
+  await page.waitForSelector('#run-sweep');
+  const marked = () => page.$$eval('#content [aria-invalid]', (all) => all.map((input) => [input.id, document.getElementById(`${input.id}-mistake`).textContent]));
+  const put = (id, value) => page.$eval(`#${id}`, (input, text) => { input.value = text; input.dispatchEvent(new Event('input')); }, value);
+  await put('values-1', ' , ');
+  await page.click('#run-sweep');
+  assert.deepEqual(await marked(), [['values-1', 'Enter values, with commas between them.']]);
+  await put('values-1', 'many');
+  assert.deepEqual(await marked(), [], 'another text is not marked before it is run');
+  await page.click('#run-sweep');
+  await page.waitForSelector('#values-1[aria-invalid]');
+  assert.match((await marked())[0][1], /^Expected a whole number/);
+  await put('values-1', '1');
+  await put('key-1', 'training.mico_batch');
+  await page.click('#run-sweep');
+  await page.waitForSelector('#key-1[aria-invalid]');
+  assert.match((await marked())[0][1], /^Unknown key.*micro_batch/);
+  await page.click('[data-view=exercises]');
+  await page.waitForSelector('#guess');
+  await page.click('#check');
+  assert.match((await marked())[0]?.join() ?? '', /^guess,/);
+  await page.type('#guess', 'many');
+  assert.deepEqual(await marked(), []);
+  await page.click('#check');
+  await page.waitForSelector('#guess[aria-invalid]');
+  assert.match(await text(page, '#guess-mistake'), /many.*expected a number/);
+  assert.deepEqual(faults.filter((fault) => !fault.includes('400 (Bad Request)')), []);
+  await close();
+});
+
+test('wrong axes of a sweep are found before it is asked', () => {
+  const axis = (key, ...values) => ({ key, values });
+  assert.deepEqual(mistakesOf([axis('a', 1), axis('')]), {});
+  assert.deepEqual(mistakesOf([axis(''), axis('')]), { 'key-1': 'Enter a key to sweep over.' });
+  assert.deepEqual(Object.keys(mistakesOf([axis('a', 1), axis('b')])), ['values-2']);
+  assert.deepEqual(Object.keys(mistakesOf([axis('a', 1), axis('a', 2)])), ['key-2']);
+  assert.deepEqual(Object.keys(mistakesOf([axis('', 1), axis('b', 2)])), ['key-1']);
+  assert.deepEqual(refusedField('sweep:1:2 (hardware.dram.bandwidth=x): dram.bandwidth: expected a number', [axis('a', 1), axis('hardware.dram.bandwidth', 'x')]), { id: 'values-2', reason: 'expected a number' });
+  assert.equal(refusedField('the server ended', [axis('a', 1), axis('')]), null);
 });
 
 test('Back and Forward go through views and exercises, and the address follows', async () => {

@@ -4,6 +4,7 @@ import { percent } from '../format.js';
 import { look as ask, shipped } from './ask.js';
 import { chapters, paragraphs, solution } from './exercise_parts.js';
 import { stepsToExplore } from './explore.js';
+import { note } from './field.js';
 import { look, update } from './state.js';
 
 const kKept = 'ridgeline-exercises-by-title';
@@ -28,6 +29,8 @@ function exercise(e, changed, following) {
   const steps = stepsToExplore(e);
   const told = h('div', { role: 'status', id: 'exercise-told' });
   const guess = h('input', { id: 'guess', autocomplete: 'off', inputmode: 'decimal', value: known.guess ?? '', 'aria-describedby': 'guess-about' });
+  const { said: mistake, mark } = note(guess);
+  guess.addEventListener('input', () => mark(null));
   const hints = h('div', { id: 'hints' });
   const hint = h('button', { type: 'button', id: 'hint' }, 'Hint');
   const reveal = h('button', { type: 'button', id: 'reveal' }, 'Show the answer');
@@ -35,7 +38,7 @@ function exercise(e, changed, following) {
   let hinted = 0;
   async function check(event) {
     event.preventDefault();
-    if (!guess.value.trim()) return;
+    if (!guess.value.trim()) return mark(`Enter a number${e.unit ? ` in ${e.unit}` : ''} first.`);
     told.textContent = 'Simulating …';
     try {
       const said = await ask(`exercises/${e.number}?${new URLSearchParams({ answer: guess.value.trim() })}`);
@@ -44,7 +47,8 @@ function exercise(e, changed, following) {
       allow(true);
       changed();
     } catch (error) {
-      told.replaceChildren(h('p', { class: 'bad' }, error.message));
+      told.replaceChildren();
+      mark(error.message);
     }
   }
   const next = () => (following ? h('div', { class: 'buttons' }, h('button', { type: 'button', id: 'next-exercise', onclick: following.go }, `Next: ${following.title}`)) : '');
@@ -62,7 +66,7 @@ function exercise(e, changed, following) {
     changed();
   });
   allow(known.guess !== undefined);
-  const form = h('form', { class: 'row', onsubmit: check }, h('label', {}, `Your prediction${e.unit ? ` in ${e.unit}` : ''}`, guess), h('button', { type: 'submit', class: 'primary', id: 'check' }, 'Check'));
+  const form = h('form', { class: 'row', onsubmit: check }, h('label', {}, `Your prediction${e.unit ? ` in ${e.unit}` : ''}`, guess), h('button', { type: 'submit', class: 'primary', id: 'check' }, 'Check'), mistake);
   const section = card(`${e.number}. ${e.title}`, `${e.chapter}, about ${e.minutes} minutes`, paragraphs(e.question), form, h('p', { id: 'guess-about' }, `Enter a number before you look. An answer within ${percent(e.tolerance)} counts as right.`), h('div', { class: 'buttons' }, hint, reveal), hints, told);
   section.id = 'exercise';
   return section;

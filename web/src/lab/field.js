@@ -13,18 +13,30 @@ const listeners = [];
 export const wrongFields = () => [...wrong.values()];
 export const onWrong = (listener) => listeners.push(listener);
 
+/** A sentence on what is wrong with the value of a control: an element, and `mark(sentence)`, which shows it or takes it away
+ *  with null. */
+export function note(control) {
+  const before = control.getAttribute('aria-describedby');
+  const said = h('p', { id: `${control.id}-mistake`, class: 'mistake', hidden: '' });
+  function mark(sentence) {
+    said.textContent = sentence === null ? '' : sentence[0].toUpperCase() + sentence.slice(1); // reasons of the server begin small
+    said.hidden = sentence === null;
+    const describes = [before, sentence !== null && said.id].filter(Boolean).join(' ');
+    for (const [name, value] of [['aria-invalid', sentence !== null && 'true'], ['aria-describedby', describes]]) {
+      if (value) control.setAttribute(name, value);
+      else control.removeAttribute(name);
+    }
+  }
+  return { said, mark };
+}
+
 /** A field for a key of the question; `mark` shows a sentence below it, or takes it away with null. */
 export function field(title, about, control, path = null) {
   control.id = fresh();
-  const said = h('p', { id: `${control.id}-mistake`, class: 'mistake', hidden: '' });
+  const { said, mark: show } = note(control);
   const element = h('div', { class: 'field' }, h('label', { for: control.id, title: about }, title), control, said);
   function mark(sentence, refused = false) {
-    said.textContent = sentence ?? '';
-    said.hidden = sentence === null;
-    for (const [name, value] of [['aria-invalid', 'true'], ['aria-describedby', said.id]]) {
-      if (sentence === null) control.removeAttribute(name);
-      else control.setAttribute(name, value);
-    }
+    show(sentence);
     if (sentence === null) wrong.delete(path);
     else wrong.set(path, { title, sentence, refused });
     for (const listener of listeners) listener();

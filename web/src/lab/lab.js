@@ -144,7 +144,7 @@ const ask = newestOnly(
     if (view.id !== viewOf(asked.current()).id) return;
     if (view.compare) {
       lab.compared = answer.nothing ? null : answer;
-      show(view, answer.nothing ? [card('Compare', 'Pin an answer first (the button above), then change the question: this view says what differs and why.')] : view.draw(answer));
+      show(view, answer.nothing ? [card('Compare', 'Pin this answer as A, then change the scenario: this view shows what differs and why.', h('button', { type: 'button', class: 'primary', id: 'pin-here', onclick: pin }, 'Pin as A'))] : view.draw(answer));
       return;
     }
     lab.answer = answer;
@@ -247,6 +247,8 @@ function rowsOf() {
   return view.rows({ prediction, ...page });
 }
 
+const pin = () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); });
+
 const toolbar = {};
 function toolbarShows(state) {
   toolbar.undo.disabled = !asked.canUndo();
@@ -259,7 +261,7 @@ function makeToolbar() {
   const saving = exportMenu(() => lab.answer && whole, rowsOf, () => { const state = asked.current(); return [asked.configuration(state), asked.command(state)]; });
   document.getElementById('actions').append(
     button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
-    button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
+    button('pin', 'Pin as A', pin, 'Compare what follows with this answer'),
     button('link', 'Link', () => { writeLink(); navigator.clipboard?.writeText(location.href).catch(() => {}); toolbar.link.textContent = 'Copied'; setTimeout(() => { toolbar.link.textContent = 'Link'; }, 1500); }, 'The address holds all of the question'),
     button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', () => tour(lab), 'Five minutes, from one step of BERT to why'),
     button('theme', '', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'), 'Light or dark'));
