@@ -1042,6 +1042,41 @@ test('a mistake in a number is said in a sentence', () => {
   for (const right of ['1', ' 10 ', '1e1', '+3', '4.0']) assert.equal(mistakeIn(right, 1, 10), null, right);
 });
 
+test('LoRA, parallelism and software have controls that leave nothing behind', async () => {
+  const { page, faults, close } = await open();
+  const summary = (title) => page.$$eval('details.more > summary', (all, name) => { const one = all.find((element) => element.textContent === name); one.parentElement.open = true; }, title);
+  const choose = async (label, value) => {
+    const id = await page.$$eval('.field label', (all, name) => all.find((one) => one.textContent === name).htmlFor, label);
+    await drawnAfter(page, () => page.select(`#${id}`, value));
+  };
+  const scenario = () => page.evaluate('ridgeline.asked.current().scenario');
+  await choose('Network', 'llama-7b');
+  await choose('Chip', 'hardware:nvidia-rtx-3090');
+  await choose('Precision', 'amp-bf16');
+  assert.match(await text(page, '.verdict'), /Does not fit/);
+  await summary('LoRA');
+  await drawnAfter(page, () => typed(page, 'Rank', '16'));
+  await choose('Frozen weights', 'nf4');
+  const state = await page.evaluate('ridgeline.asked.current()');
+  assert.deepEqual(state.scenario.training.lora, { rank: 16, frozen_weights: 'nf4' });
+  await page.waitForFunction('ridgeline.lab.answer.question.scenario.training.lora?.frozen_weights === "nf4"');
+  sameAs(await answer(page), printed(state));
+  assert.match(await text(page, '.verdict'), /Fits/);
+  await choose('Frozen weights', '');
+  await drawnAfter(page, () => typed(page, 'Rank', ''));
+  assert.equal('lora' in (await scenario()).training, false, 'no adapters with all defaults');
+  await choose('Chip', 'cluster:h200-x4');
+  await choose('Strategy', 'fsdp');
+  assert.equal((await answer(page)).parallel.gpus, 4);
+  await choose('PyTorch', (await (await fetch(`${address}api/software`)).json())[0]);
+  assert.ok((await scenario()).software);
+  await choose('PyTorch', '');
+  await choose('Strategy', '');
+  assert.deepEqual(Object.keys(await scenario()).sort(), ['cluster', 'model', 'training']);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
 test('a sweep and a guess that cannot be asked are marked at their fields', async () => {
   const { page, faults, close } = await open();
   await page.click('[data-view=sweep]');

@@ -11,6 +11,11 @@ export const kTraining = [
   ['training.precision', 'Precision'], ['training.attention', 'Attention'], ['training.optimizer', 'Optimizer'],
   ['training.activation_checkpointing', 'Checkpointing'], ['training.compile', 'torch.compile'], ['training.cuda_graphs', 'CUDA graphs'],
 ];
+const kMore = [
+  ['LoRA', [['training.lora.rank', 'Rank'], ['training.lora.targets', 'Layers'], ['training.lora.frozen_weights', 'Frozen weights'], ['training.lora.dtype', 'Adapter type']]],
+  ['Several GPUs', [['training.parallel.strategy', 'Strategy'], ['training.parallel.data', 'Data parallel'], ['training.parallel.tensor', 'Tensor parallel'], ['training.parallel.pipeline', 'Pipeline stages'], ['training.parallel.schedule', 'Schedule'], ['training.parallel.context', 'Context parallel'], ['training.parallel.expert', 'Expert parallel']]],
+  ['Memory and software', [['training.weight_dtype', 'Weights loaded in'], ['training.activation_offload', 'Offload'], ['allocator.expandable_segments', 'Expandable segments'], ['software', 'PyTorch'], ['host', 'Host']]],
+];
 const kNeeded = ['training.micro_batch', 'training.sequence_length']; // keys that a question keeps once it has them
 export const kChip = [
   ['clock.sustained', 'Clock'], ['clock.tensor', 'Clock, tensor cores'], ['sm.count', 'SMs'], ['dram.bandwidth', 'DRAM bandwidth'], ['dram.capacity', 'Memory size'],
@@ -67,11 +72,11 @@ function toggle(path, title, about) {
   return { element: field(title, about, box, path).element, show: (s) => { box.checked = get(s.scenario, path) === true; } };
 }
 
-/** A control of a key as the schema describes it. */
-function controlOf(schema, path, title) {
-  const spec = path.split('.').slice(1).reduce((at, key) => at.properties[key], schema.properties.training);
+/** A control of a key as the schema describes it; `files`: the names of shipped files for the keys that take one. */
+function controlOf(schema, path, title, files = {}) {
+  const spec = path.split('.').reduce((at, key) => (at.properties ?? at.anyOf.find((one) => one.properties).properties)[key], schema);
   const about = spec.description;
-  const names = spec.enum ?? spec.anyOf?.find((one) => one.enum)?.enum;
+  const names = files[path] ?? spec.enum ?? spec.anyOf?.find((one) => one.enum)?.enum;
   if (names) return choice(path, title, about, names);
   return spec.type === 'boolean' ? toggle(path, title, about) : whole(path, title, about, spec);
 }
@@ -187,9 +192,20 @@ function hardwareChoice(gpus, clusters) {
   return { element: field('Chip', 'One GPU, or a cluster of several', select, 'hardware').element, show };
 }
 
+/** Controls that a section folds away, open once the scenario has a value for one of them. */
+function section(schema, [title, keys], files) {
+  const all = keys.map(([path, name]) => controlOf(schema, path, name, files));
+  const element = h('details', { class: 'more' }, h('summary', {}, title), all.map((one) => one.element));
+  const show = (s) => {
+    all.forEach((one) => one.show(s));
+    if (keys.some(([path]) => get(s.scenario, path) !== undefined)) element.open = true;
+  };
+  return { element, show };
+}
+
 /** Fills `place`; returns a function that shows a state. */
 export async function controls(place) {
-  const [schemas, gpus, clusters, models, scenarios] = await Promise.all(['schema/scenario', 'hardware', 'clusters', 'models', 'scenarios'].map(shipped));
+  const [schemas, gpus, clusters, models, scenarios, software, host] = await Promise.all(['schema/scenario', 'hardware', 'clusters', 'models', 'scenarios', 'software', 'hosts'].map(shipped));
   const schema = schemas.$defs.scenario;
   const ready = h('select', { onchange: async ({ target }) => {
     if (!target.value) return;
@@ -203,6 +219,7 @@ export async function controls(place) {
     hardwareChoice(gpus, clusters), choice('model', 'Network', 'The network that is trained', models.map((m) => m.name)),
     ...kTraining.map(([path, title]) => controlOf(schema, path, title)),
     { element: field('Engine', 'analytic: cost models; roofline: peaks of the datasheet; simulate: thread blocks one by one', engine, 'engine').element, show: (s) => { engine.value = s.engine; } },
+    ...kMore.map((one) => section(schema, one, { software, host })),
   ];
   const chip = chipSliders();
   place.replaceChildren(h('h2', {}, 'Question'), field('Scenario', 'A scenario that is shipped', ready).element, ...all.map((one) => one.element), h('h2', {}, 'Numbers of the chip'), chip.element);

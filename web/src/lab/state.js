@@ -65,14 +65,24 @@ export const redo = () => move(future, past);
 export function get(object, path) {
   return path.split('.').reduce((value, key) => value?.[key], object);
 }
-/** undefined removes the key. */
+/** undefined removes the key, and what it leaves empty below the first key: `lora: {}` would be adapters with all defaults. */
 export function put(object, path, value) {
   const keys = path.split('.');
   const leaf = keys.pop();
-  let place = object;
-  for (const key of keys) place = place[key] = typeof place[key] === 'object' && place[key] ? place[key] : {};
-  if (value === undefined) delete place[leaf];
-  else place[leaf] = value;
+  const places = [object];
+  for (const key of keys) {
+    const place = places.at(-1);
+    if (typeof place[key] !== 'object' || !place[key]) {
+      if (value === undefined) return;
+      place[key] = {};
+    }
+    places.push(place[key]);
+  }
+  if (value !== undefined) places.at(-1)[leaf] = value;
+  else {
+    delete places.at(-1)[leaf];
+    for (let i = places.length - 1; i > 1 && !Object.keys(places[i]).length; i -= 1) delete places[i - 1][keys[i - 1]];
+  }
 }
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
