@@ -29,5 +29,5 @@ export const percent = (share) => `${digits(Math.abs(share) < 1e-7 ? 0 : 100 * s
 export const count = (n) => withDigits(3).format(n);
 export const signed = (text, value) => (value > 0 ? `+${text}` : text.replace('-', '−'));
 export const words = (key) => key.replaceAll('_', ' ');
-const kLimits = { compute: 'arithmetic', dram: 'DRAM bandwidth', l2: 'L2 bandwidth', launch: 'kernel launches', power: 'power limit' };
+const kLimits = { compute: 'arithmetic', dram: 'DRAM bandwidth', l2: 'L2 bandwidth', launch: 'kernel launches', power: 'power limit', link: 'GPU links' };
 export const limitName = (key) => kLimits[key] ?? words(key);

@@ -35,7 +35,7 @@ function levels(p) {
   const shown = (key, title) => ({ title, value: (r) => r[key], show: bytes });
   const columns = [{ title: 'class', text: true, value: (r) => words(r.name) }, shown('operand_bytes', 'operands, each once'), ...kLevels.map(([key, title]) => shown(key, title)),
     { title: 'L2 hits', value: (r) => (r.l2_bytes > 0 ? Math.max(0, 1 - (r.dram_read_bytes + r.dram_write_bytes) / r.l2_bytes) : 0), show: percent }, { title: 'DRAM', value: (r) => (r.dram_read_bytes + r.dram_write_bytes) / Math.max(r.time_s, 1e-12), show: bandwidth }];
-  const section = card('Bytes at each level, by class', 'Of all kernels of the step. From top to bottom of a class: what its threads load (the L1 and shared memory answer a part of it), what is left for the L2, and what is left for the DRAM.', picture, behind('cache-levels-numbers', 'Numbers', columns, () => rows));
+  const section = card('Bytes at each level, by class', 'The sums are over all kernels of the step. Each class has three bars: bytes that its threads load, bytes that reach the L2, and bytes that reach the DRAM.', picture, behind('cache-levels-numbers', 'Numbers', columns, () => rows));
   section.id = 'levels';
   return section;
 }
@@ -66,7 +66,7 @@ function evicted({ evicted: all, evicted_bytes: sum, held_before_bytes: before, 
     { title: 'made by', text: true, value: (e) => words(e.op) }, { title: 'category', text: true, value: (e) => words(e.category) }, { title: 'block', value: (e) => e.layer, show: (v) => (v < 0 ? '–' : count(v)) },
     { title: 'tensor', value: (e) => e.bytes, show: bytes }, { title: 'pushed out', value: (e) => e.gone_bytes, show: bytes }, { title: 'used again after', value: (e) => e.kernels_to_next || Infinity, show: (v) => (Number.isFinite(v) ? `${count(v)} kernel${v === 1 ? '' : 's'}` : 'not in this step') },
   ];
-  const section = card('What it pushes out of the L2', sum > 0 ? `${bytes(sum)} of other tensors that would have hit before it do not after it.` : 'Nothing that would have hit is lost.',
+  const section = card('Evicted from the L2', sum > 0 ? `The kernel evicts ${bytes(sum)} of other tensors that would have hit.` : 'The kernel evicts no tensor that would have hit.',
     h('div', { class: 'numbers' }, number('Held before', bytes(before), `of an L2 of ${bytes(capacity)}`), number('Held after', bytes(after), 'of tensors of the run that would hit'), number('Pushed out', bytes(sum), 'by this kernel')),
     all.length ? table(columns, all, { id: 'evicted', sort: 4 }) : h('p', {}, 'No tensor.'));
   section.id = 'evicted-card';
@@ -93,8 +93,8 @@ export function cachesView(p, lab) {
   const byTime = groups.map((g, i) => i).sort((a, b) => groups[b].time_s - groups[a].time_s);
   const select = h('select', { id: 'cache-kernel', onchange: ({ target }) => lab.choose(Number(target.value)) },
     byTime.map((i) => h('option', { value: i, ...(i === chosen && { selected: '' }) }, `${groups[i].name} ${groups[i].shape}`.slice(0, 90))));
-  const whatIf = h('section', { class: 'card' }, h('h2', {}, 'What if'), h('p', {}, 'The same numbers of the chip as on the left: a larger L2 keeps more, a faster DRAM makes misses cheaper.'), keptSliders('cache-sliders', [['l2.capacity', 'L2 size'], ['dram.bandwidth', 'DRAM bandwidth']]));
-  const inside = card('One kernel, operand by operand', 'Where the bytes that its threads load come from, and where those that it writes go. The launch is the first of its kind in the step.',
+  const whatIf = h('section', { class: 'card' }, h('h2', {}, 'What if'), h('p', {}, 'These sliders change the same numbers of the chip as the controls. A larger L2 keeps more, and a faster DRAM makes misses cheaper.'), keptSliders('cache-sliders', [['l2.capacity', 'L2 size'], ['dram.bandwidth', 'DRAM bandwidth']]));
+  const inside = card('One kernel, operand by operand', 'Each bar splits an operand’s bytes by the level that serves them. The launch is the first of its kind in the step.',
     h('div', { class: 'row' }, h('label', { for: 'cache-kernel' }, 'Kernel ', select)),
     ...(kernel?.caches ? [h('p', { class: 'told', id: 'cache-told' }, `${seconds(kernel.time_s)}, limited by ${words(kernel.limiter)}; ${bytes(kernel.traffic.dram_read_bytes)} read of the DRAM, ${bytes(kernel.traffic.dram_write_bytes)} written.`), ...simulated(kernel), ...operands(kernel.caches)] : []));
   inside.id = 'operands-card';

@@ -49,7 +49,7 @@ function picture(result, curve) {
   const ys = curve.points.flatMap((p) => [p.measured, ...p.predicted.filter((v) => near(v, p))]);
   const [low, high] = [Math.min(...ys), Math.max(...ys)];
   const series = [];
-  const legend = ['measured, seen', 'measured, not seen', ...result.engines];
+  const legend = ['measured, known', 'measured, held out', ...result.engines];
   const make = () => {
     series.length = 0;
     const single = rests.length === 1;
@@ -64,13 +64,13 @@ function picture(result, curve) {
       });
       for (const seen of [true, false]) {
         const data = here.filter(({ p }) => p.seen === seen).map(({ p, x }) => ({ value: [x, p.measured], p, of: 'measured' }));
-        if (data.length) series.push({ type: 'scatter', name: seen ? 'measured, seen' : 'measured, not seen', z: 4, symbol: 'circle', symbolSize: 8, itemStyle: seen ? { color: single ? hue('orange') : part(r), borderColor: css('--card'), borderWidth: 1 } : { color: css('--card'), borderColor: single ? hue('orange') : part(r), borderWidth: 2 }, data });
+        if (data.length) series.push({ type: 'scatter', name: seen ? 'measured, known' : 'measured, held out', z: 4, symbol: 'circle', symbolSize: 8, itemStyle: seen ? { color: single ? hue('orange') : part(r), borderColor: css('--card'), borderWidth: 1 } : { color: css('--card'), borderColor: single ? hue('orange') : part(r), borderWidth: 2 }, data });
       }
     });
     return {
       grid: { left: 14, right: 30, top: 44, bottom: 40, containLabel: true },
       legend: { top: 0, data: legend.filter((name) => series.some((s) => s.name === name)) },
-      tooltip: { trigger: 'item', formatter: ({ data: { p, of } }) => `${Object.entries(p.at).map(([k, v]) => `${escape(words(k))} ${shownCondition(k)(v)}`).join('<br>')}<br>measured: <b>${show(p.measured)}</b>${p.again === null ? '' : `, again ${show(p.again)}`}<br>${result.engines.map((name, e) => (p.predicted[e] === null ? '' : `${name}: ${show(p.predicted[e])} (${percent(p.predicted[e] / p.measured - 1)} off)`)).filter(Boolean).join('<br>')}<br>${of === 'measured' ? (p.seen ? 'a constant was set with this point in view' : 'not seen by any fit') : of}` },
+      tooltip: { trigger: 'item', formatter: ({ data: { p, of } }) => `${Object.entries(p.at).map(([k, v]) => `${escape(words(k))} ${shownCondition(k)(v)}`).join('<br>')}<br>measured: <b>${show(p.measured)}</b>${p.again === null ? '' : `, again ${show(p.again)}`}<br>${result.engines.map((name, e) => (p.predicted[e] === null ? '' : `${name}: ${show(p.predicted[e])} (${percent(p.predicted[e] / p.measured - 1)} off)`)).filter(Boolean).join('<br>')}<br>${of === 'measured' ? (p.seen ? 'known when a constant was set' : 'held out of every fit') : of}` },
       xAxis: axis({ ...(spread > 30 && Math.min(...xs) > 0 ? { type: 'log', logBase: kConditions[along] ? 2 : 10 } : { type: 'value', scale: true }), name: words(along), nameLocation: 'middle', nameGap: 28, axisLabel: { formatter: (v) => shownCondition(along)(v), hideOverlap: true } }),
       yAxis: axis({ ...(high / low > 30 ? { type: 'log', min: 10 ** Math.floor(Math.log10(low)), max: 10 ** Math.ceil(Math.log10(high)) } : { type: 'value', min: 0, max: Number((1.12 * high).toPrecision(2)) }), axisLabel: { formatter: (v) => show(v) } }),
       series,
@@ -80,7 +80,7 @@ function picture(result, curve) {
     ...Object.keys(curve.points[0].at).map((key) => ({ title: words(key), value: (p) => p.at[key], show: shownCondition(key) })),
     { title: 'measured', value: (p) => p.measured, show }, { title: 'again', value: (p) => p.again ?? NaN, show: (v) => (Number.isFinite(v) ? show(v) : '–') },
     ...result.engines.flatMap((name, e) => [{ title: name, value: (p) => p.predicted[e] ?? NaN, show: (v) => (Number.isFinite(v) ? show(v) : '–') }, { title: 'off', value: (p) => (p.predicted[e] ?? NaN) / p.measured - 1, show: (v) => (Number.isFinite(v) ? percent(v) : '–') }]),
-    { title: 'seen', text: true, value: (p) => (p.seen ? 'yes' : 'no') },
+    { title: 'known', text: true, value: (p) => (p.seen ? 'yes' : 'no') },
   ];
   return card(words(curve.name), `${curve.what} (${curve.source})${rests.length > 1 ? ` A colour for each of ${rests.length}: ${rests.slice(0, 8).join('; ')}${rests.length > 8 ? ' …' : ''}.` : ''}`, chart('calibration', make, 'tall'), behind('calibration-numbers', 'Numbers', columns, () => curve.points));
 }
@@ -94,7 +94,7 @@ function glance(result, chosen, pick) {
     ...result.engines.map((name, e) => ({ title: `${name}: median / worst`, value: (c) => errorsOf(c.points, e)?.[0] ?? -1, show: (_, c) => both(errorsOf(c.points, e)) })),
     { title: 'two runs differ', value: (c) => errorsOf(c.points.filter((p) => p.again !== null).map((p) => ({ measured: p.measured, predicted: [p.again] })), 0)?.[0] ?? -1, show: (v) => (v < 0 ? '–' : percent(v)) },
   ];
-  return card('All curves', 'How far each engine is off the measured points. Choose one to see it.', table(columns, result.curves, { id: 'curves' }));
+  return card('All curves', 'The error of each engine against the measured points. Choose a curve to see it.', table(columns, result.curves, { id: 'curves' }));
 }
 
 export function calibrationView() {
@@ -106,7 +106,7 @@ export function calibrationView() {
     const curve = result.curves.find((c) => c.name === state.curve) ?? result.curves[0];
     const select = (id, label, options, value, change) => h('label', {}, `${label} `, h('select', { id, onchange: ({ target }) => { change(target.value); fill(); document.getElementById(id).focus(); } }, options.map(([v, name]) => h('option', { value: v, ...(String(v) === String(value) ? { selected: '' } : {}) }, name))));
     place.replaceChildren(...[
-      card('Calibration', `What small kernels measured on ${result.device} (${result.date}) and what the engines predict for the same kernels. Filled points were in view when a constant was set, hollow ones were not. Engines that say the same are drawn as one line.`,
+      card('Calibration', `Microkernels were measured on ${result.device} (${result.date}); each engine predicts the same kernels. Filled points were known when a constant was set; hollow points were held out. Engines that agree share a line.`,
         h('div', { class: 'tools' }, select('calibration-gpu', 'Chip', all.map((r, i) => [i, r.gpu]), state.gpu, (v) => { state.gpu = Number(v); }), select('calibration-curve', 'Curve', result.curves.map((c) => [c.name, words(c.name)]), curve.name, (v) => { state.curve = v; }))),
       picture(result, curve), glance(result, curve, (c) => { state.curve = c.name; fill(); document.getElementById('calibration-curve').focus(); }),
     ].map(settle));

@@ -190,7 +190,7 @@ function momentText(all, held, moment) {
 
 /** Blocks over time and the map of one moment. `p` is a page with its blocks. */
 export function memoryBlocks({ prediction, blocks: all, categories }) {
-  if (!all) return [card('Blocks of the allocator', 'The recording does not know its allocations one by one.')];
+  if (!all) return [card('Blocks of the allocator', 'The recording holds no single allocations.')];
   const last = all.moments.count - 1;
   const first = all.failure ? last : all.peak.moment;
   let moment = Math.min(last, looked('moment', first));
@@ -242,13 +242,13 @@ export function memoryBlocks({ prediction, blocks: all, categories }) {
   }
   tellMoment();
   const cut = all.moments.cut_before + all.moments.cut_after > 0 ? ` Of ${count(last + all.moments.cut_before + all.moments.cut_after)} allocations and frees those around the peak are drawn.` : '';
-  const about = all.failure ? 'From the begin of the run to the request that found no room.' : 'One steady step.';
+  const about = all.failure ? 'The picture spans the run from its start to the request that failed.' : 'The picture spans one steady step.';
   const controls = h('div', { class: 'row' },
     all.moments.first ? chooser('along', 'Along', [['time', 'time'], ['order', 'order of allocations']], choice.along, (v) => choose('along', v, 'time')) : null,
     chooser('pool', 'Pool', [['all', 'both'], ['large', 'large'], ['small', 'small (requests up to 1 MiB)']], choice.pool, (v) => choose('pool', v, 'all')));
   const over = card('Blocks over time', `${about} Each box is a block: upwards its address (segments one above the other), to the right its life. A click chooses the moment of the map below.${cut}`, controls, legend(categories, used), blocksPicture.element, tables[0]);
   over.id = 'blocks-card';
-  const segments = card('Segments at a moment', 'Each stretch is a segment that the allocator holds, lines at one scale; grey in it is free. Much grey in small pieces is fragmentation.',
+  const segments = card('Segments at a moment', 'Each bar is a segment that the allocator holds, all at one scale; grey parts are free. Much grey in small pieces is fragmentation.',
     h('div', { class: 'moment' }, h('label', { for: 'moment' }, 'Moment'), slider, h('button', { type: 'button', id: 'to-peak', onclick: () => move(all.peak.moment) }, 'Peak')),
     h('p', { class: 'told' }, output), mapPicture.element, tables[1]);
   segments.id = 'segments-card';

@@ -111,7 +111,7 @@ export function powerView(p) {
     number('Most of a kernel', watts(power.power_w[most]), p.groups[p.spans.group[most]].name),
     number('Clock', low < high ? `${count(Math.round(low))} to ${megahertz(high)}` : megahertz(high), prediction.limited_by.power > 0 ? `the limit adds ${seconds(prediction.limited_by.power)}` : 'the limit does not slow it'),
     number('Idling', watts(power.idle_w), 'at this clock and nothing running'));
-  const section = card('Power and clock over time', 'What the board draws while each kernel runs, and the clock that leaves. The limit holds the mean over many kernels: a single one may draw more for some milliseconds. Where the mean would be above it, all clocks fall.', numbers, overTime(p), numbersBehind(p));
+  const section = card('Power and clock over time', 'Power of the board while each kernel runs, and the clock of the SMs. The limit applies to the mean over many kernels, so a single kernel may exceed it for some milliseconds. All clocks fall where the mean would exceed it.', numbers, overTime(p), numbersBehind(p));
   section.id = 'power-card';
   return [section, energy(p)];
 }

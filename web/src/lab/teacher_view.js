@@ -11,7 +11,7 @@ const total = (all) => all.reduce((sum, e) => sum + e.minutes, 0);
 
 function sheet(e) {
   const mistakes = e.mistakes.length ? [h('h3', {}, 'Mistakes it answers'), h('ul', { class: 'notes' }, e.mistakes.map((m) => h('li', {}, `${inUnit(m.answer, e.unit)}: ${m.hint}`)))] : [];
-  return h('article', { class: 'card sheet', id: `sheet-${e.number}` }, h('h2', {}, `${e.number}. ${e.title}`), h('p', {}, `About ${e.minutes} minutes; ${percent(e.tolerance)} off is right.`),
+  return h('article', { class: 'card sheet', id: `sheet-${e.number}` }, h('h2', {}, `${e.number}. ${e.title}`), h('p', {}, `About ${e.minutes} minutes. An answer within ${percent(e.tolerance)} counts as right.`),
     paragraphs(e.question), ...solution(e), ...mistakes, h('h3', {}, 'To explore'), h('ul', { class: 'notes' }, stepsToExplore(e).map(({ says }) => h('li', {}, says))));
 }
 
@@ -58,5 +58,5 @@ export function teacherView() {
       h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', id: 'all-solutions', onclick: () => show(all) }, 'All solutions')));
   }
   shipped('exercises').then((known) => { all = known; fill(); }).catch((error) => { told.textContent = error.message; });
-  return { elements: [card('For teachers', 'Solutions are worked out by the simulator when they are shown, so they stay right when it changes. Choose an exercise, a chapter, or all.', list, bar, told), sheets], show: () => {} };
+  return { elements: [card('For teachers', 'The simulator computes each solution when it is shown, so that solutions stay right when the model changes. Choose an exercise, a chapter, or all.', list, bar, told), sheets], show: () => {} };
 }

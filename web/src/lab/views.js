@@ -92,7 +92,7 @@ function largestBatch(lab) {
     try {
       const found = await lab.fit();
       lab.fitted = !found.fits ? 'Not even one sequence fits.'
-        : `${count(found.micro_batch)} sequences${found.gradient_accumulation > 1 ? `, accumulated ${count(found.gradient_accumulation)} times` : ''}: ${bytes(found.memory.device_used_bytes)}, ${seconds(found.step.time_s)} a step. Surely ${count(found.sure_micro_batch)}.`;
+        : `${count(found.micro_batch)} sequences${found.gradient_accumulation > 1 ? `, accumulated ${count(found.gradient_accumulation)} times` : ''}: ${bytes(found.memory.device_used_bytes)}, ${seconds(found.step.time_s)} per step. Even at the upper end of the memory range, ${count(found.sure_micro_batch)} fit.`;
     } catch (error) {
       lab.fitted = error.message;
     }
@@ -107,7 +107,7 @@ function holders({ memory_report: report }) {
     { title: 'made by', text: true, value: (r) => words(r.op) }, { title: 'category', text: true, value: (r) => words(r.category) }, { title: 'phase', text: true, value: (r) => r.phase },
     { title: 'tensors', value: (r) => r.tensors, show: count }, { title: 'bytes', value: (r) => r.bytes, show: bytes },
   ];
-  return [card('Who holds it at the peak', 'By the operation that made it.', table(columns, report.by_op, { id: 'holders', sort: 4 }))];
+  return [card('Tensors at the peak', 'Bytes by the operation that allocated them.', table(columns, report.by_op, { id: 'holders', sort: 4 }))];
 }
 
 function timelineNumbers({ groups, spans }) {
@@ -126,7 +126,7 @@ function sensitivity({ sensitivity: s, step }, lab) {
     { title: 'of the step', value: ([, v]) => v.time_saved_s / step.time_s, show: percent },
   ];
   const { keys: _, ...resources } = s; // of each number of the chip: asked for when they are looked at, they take many predictions
-  return [card('What more of each would give', 'One resource of the chip at a time, a tenth more of it.', table(columns, Object.entries(resources), { id: 'sensitivity', sort: 1 }),
+  return [card('What a faster chip would save', 'Each row is a prediction with a tenth more of one resource.', table(columns, Object.entries(resources), { id: 'sensitivity', sort: 1 }),
     behind('sensitivity-keys', 'Each number of the hardware file', columns, asked(async () => Object.entries((await lab.more({ sensitivity: 1, leave_out: kLong })).sensitivity.keys))))];
 }
 
@@ -137,7 +137,7 @@ function simulated(p) {
     { title: 'kernel', text: true, class: 'name', value: (k) => k.name }, { title: 'occupancy', value: (k) => k.profile.achieved_occupancy, show: percent }, { title: 'waves', value: (k) => k.profile.waves_per_sm, show: (v) => digits(v) },
     { title: 'L2 hits', value: (k) => k.profile.l2_hit_rate, show: percent }, { title: 'DRAM', value: (k) => k.profile.dram_bandwidth, show: bandwidth }, { title: 'waits for memory', value: (k) => k.profile.stalls.long_scoreboard, show: percent },
   ];
-  return [card('Simulated', 'What the simulated thread blocks saw.', table(columns, seen, { id: 'simulated' }))];
+  return [card('Simulated', 'Counters of the simulated thread blocks.', table(columns, seen, { id: 'simulated' }))];
 }
 
 /** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`; whether it shows
@@ -150,7 +150,7 @@ export const kViews = [
     draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
   {
     id: 'kernels', group: 'Answer', title: 'Kernels', ask: { show: 'groups', leave_out: 'modules' }, kernel: 'chosen',
-    draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose one above: its tiles, its blocks on the SMs, what an SM holds, its traffic and its equation.')])],
+    draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose a kernel above to see its tiles, its blocks on the SMs, its occupancy, its traffic and its equation.')])],
   },
   { id: 'caches', group: 'Answer', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
   { id: 'power', group: 'Answer', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p, false), energy].filter(Boolean); } },

@@ -87,8 +87,8 @@ export function comparison(data) {
   return [
     h('section', {}, h('h1', {}, 'Comparison'), h('p', {}, scenarios.map((s, i) => `${letter(i)} ${s.label}`).join('; '))),
     sides(data),
-    half(card('Time by class', 'Each bar adds up to its step; idle is the GPU waiting.', stacked('compare-time', scenarios, (s) => s.time_by_class, (v) => seconds(v)))),
-    half(card('Memory at the peak', 'By what holds it, without the CUDA context.', stacked('compare-memory', scenarios, memoryParts, bytes))),
+    half(card('Time by class', 'Each bar adds up to its step; idle: the GPU waits.', stacked('compare-time', scenarios, (s) => s.time_by_class, (v) => seconds(v)))),
+    half(card('Memory at the peak', 'Bytes by category, without the CUDA context.', stacked('compare-memory', scenarios, memoryParts, bytes))),
     ...differences.map((d, i) => card(`${letter(i + 1)} against A: ${signed(seconds(d.time_s), d.time_s)}`, `${d.label}. The differences add up to the whole${d.memory_bytes === null ? '' : `; memory ${signed(bytes(d.memory_bytes), d.memory_bytes)}`}.`,
       waterfall(`difference-${i + 1}`, scenarios[0], scenarios[i + 1], d, i + 1), reasons(scenarios[0], d))),
   ];

@@ -50,7 +50,7 @@ export function flame({ prediction }) {
     { title: 'part', text: true, class: 'name', value: (m) => m.module }, { title: 'kernels', value: (m) => m.kernels, show: count }, { title: 'time', value: (m) => m.time_s, show: seconds },
     { title: 'share', value: (m) => m.time_s / busy, show: percent }, { title: 'forward', value: (m) => m.forward_s, show: seconds }, { title: 'backward', value: (m) => m.backward_s, show: seconds },
   ];
-  const section = card('Time by part of the network', 'The width of a box is its share of the kernels’ time, forward and backward; what lies on it is a part of it. Click one to look closer, and the lowest to come back.', place, told, behind('flame-numbers', 'Numbers', columns, () => modules));
+  const section = card('Time by part of the network', 'The width of a box is its share of the kernels’ time, forward and backward. The boxes below it are its parts. Click a box to zoom in, and the top box to zoom out.', place, told, behind('flame-numbers', 'Numbers', columns, () => modules));
   section.id = 'flame';
   return [section];
 }

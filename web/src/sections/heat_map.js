@@ -91,7 +91,7 @@ export function heatMap(sweep, points, metrics) {
   }
   again();
   const place = chart('heat-map', make, 'tall');
-  const section = card('Heat map', 'A cell is a point; pale cells do not fit, the framed one answers the goal. The handles of the scale hide what lies outside.', tools, place, told, numbers);
+  const section = card('Heat map', 'Each cell is a point of the sweep. Pale cells do not fit; the framed cell answers the goal. The handles of the scale hide cells outside their range.', tools, place, told, numbers);
   section.id = 'heat';
   queueMicrotask(() => section.isConnected && show());
   return [section];

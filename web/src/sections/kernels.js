@@ -23,6 +23,6 @@ export function kernels({ groups }, pick) {
     { title: 'occupancy', value: (g) => g.occupancy, show: percent },
     { title: 'waves', value: (g) => g.waves, show: (waves) => digits(waves) },
   ];
-  const about = 'Click a head to sort. Rates are of one kernel; L2 hits are of its reads.';
+  const about = 'Click a column head to sort. Rates are those of one launch; L2 hits count its reads.';
   return card('Kernels', about, table(columns, groups, { id: 'kernels', sort: columns.findIndex((c) => c.title === 'total'), search: (g) => `${g.name} ${g.shape} ${(g.modules ?? []).join(' ')} ${g.class} ${g.limiter} ${words(g.limiter)}`, placeholder: 'kernel, shape or limiter' }));
 }

@@ -34,7 +34,7 @@ export function lanes({ lanes: all, prediction }) {
     { title: 'rank', value: (r) => r.rank }, { title: 'passes', value: (r) => r.pass.length }, { title: 'kernels', value: (r) => r.busy_s, show: (s) => `${seconds(s)} (${percent(s / step)})` },
     { title: 'waits for other ranks', value: (r) => r.bubble_s, show: (s) => `${seconds(s)} (${percent(s / step)})` }, { title: 'waits for what is on its way', value: (r) => r.transfers_s, show: seconds },
   ];
-  const section = card('Ranks of the pipeline', 'A box is a pass of a stage over a micro-batch (2F0: the forward pass of stage 2, micro-batch 0); what is empty is the bubble. The timeline above is of one of them.', chart('ranks', make, '', begun), behind('ranks-numbers', 'Numbers', columns, () => all));
+  const section = card('Ranks of the pipeline', 'A box is a pass of a stage over a micro-batch (2F0: the forward pass of stage 2, micro-batch 0). The gaps between boxes are the bubble. The timeline above shows one of the ranks.', chart('ranks', make, '', begun), behind('ranks-numbers', 'Numbers', columns, () => all));
   section.id = 'ranks-card';
   return [section];
 }

@@ -8,7 +8,7 @@ import { drawnArea } from '../shapes.js';
 export function memory({ prediction, memory: run, categories }) {
   if (!run.at_us.length) {
     const oom = prediction.memory?.out_of_memory;
-    return card('Memory', oom ? `Memory runs out at ${words(oom.op)} (${words(oom.phase)}): ${bytes(oom.missing_bytes)} are missing for a tensor of ${bytes(oom.requested_bytes)}.` : 'No allocations were recorded.');
+    return card('Memory', oom ? `Memory runs out at ${words(oom.op)} (${words(oom.phase)}): a tensor needs ${bytes(oom.requested_bytes)}, and ${bytes(oom.missing_bytes)} are missing.` : 'No allocations were recorded.');
   }
   const totals = run.at_us.map((_, i) => categories.reduce((sum, __, c) => sum + run.bytes[c][i], 0));
   const peak = totals.indexOf(Math.max(...totals));
@@ -57,5 +57,5 @@ export function memory({ prediction, memory: run, categories }) {
   };
   const { peak: where, peak_allocated_bytes: allocated, peak_reserved_bytes: reserved } = prediction.memory;
   const layer = where.layer >= 0 ? `, block ${where.layer}` : '';
-  return card('Memory over the step', `The peak of ${bytes(allocated)} is reached at ${words(where.op || 'the start')} (${words(where.phase)}${layer}); the allocator holds ${bytes(reserved)}. Allocations are drawn where the kernel that follows them starts.`, chart('memory', make, '', begun));
+  return card('Memory over the step', `The peak is ${bytes(allocated)}, at ${words(where.op || 'the start')} (${words(where.phase)}${layer}); the allocator reserves ${bytes(reserved)}. Each allocation is drawn at the start of the kernel that follows it.`, chart('memory', make, '', begun));
 }

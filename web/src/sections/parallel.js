@@ -26,7 +26,7 @@ export function parallel({ prediction }) {
     { title: 'time', value: (use) => use.time_s, show: seconds },
     { title: 'exposed', value: (use) => use.exposed_s, show: (s) => `${seconds(s)} (${percent(s / step)})` },
   ];
-  return [card('Several GPUs', several.limit ? `${several.limit[0].toUpperCase()}${several.limit.slice(1)}.` : 'Nothing keeps the GPUs waiting for each other.',
+  return [card('Several GPUs', several.limit ? `${several.limit[0].toUpperCase()}${several.limit.slice(1)}.` : 'The GPUs do not wait for each other.',
     h('div', { class: 'numbers', id: 'parallel' },
       number('GPUs', count(several.gpus), `each as fast as ${percent(several.efficiency)} of one alone`),
       number('Communication exposed', seconds(several.exposed_communication_s), `${percent(several.exposed_communication_s / step)} of the step`),

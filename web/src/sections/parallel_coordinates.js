@@ -96,7 +96,7 @@ export function parallelCoordinates(sweep, points, metrics, rows) {
   };
   const clear = h('button', { type: 'button', id: 'brush-clear', onclick: reset }, 'Clear');
   left(points);
-  const section = card('Parallel coordinates', 'A line is a point; bold ones answer the goal, dashed ones do not fit.', toggles, chart('parallel-coordinates', make, 'tall', begun), told, h('details', { class: 'behind', id: 'brush' }, h('summary', {}, 'Limits by the keyboard'), limits), h('div', { class: 'buttons' }, clear), place);
+  const section = card('Parallel coordinates', 'Each line is a point of the sweep. Bold lines answer the goal, dashed lines do not fit.', toggles, chart('parallel-coordinates', make, 'tall', begun), told, h('details', { class: 'behind', id: 'brush' }, h('summary', {}, 'Limits by the keyboard'), limits), h('div', { class: 'buttons' }, clear), place);
   section.id = 'parallel-card';
   return [section];
 }

@@ -15,11 +15,11 @@ function fitting(memory) {
     : cell('Verdict', 'Does not fit', 'bad', `${bytes(Math.max(memory.out_of_memory?.missing_bytes ?? 0, neededOf(memory) - capacity))} are missing`);
 }
 
-function memoryOf(memory) {
-  if (!memory) return cell('Memory', 'unknown', '');
+function memoryOf(memory, name) {
+  if (!memory) return cell(name, 'unknown', '');
   const share = neededOf(memory) / memory.capacity_bytes;
   const meter = h('div', { class: `meter ${memory.fits ? '' : 'over'}` }, h('i', { style: `width:${Math.min(100, 100 * share)}%` }));
-  return cell('Memory', bytes(neededOf(memory)), '', `${percent(share)} of ${bytes(memory.capacity_bytes)}`, meter);
+  return cell(name, bytes(neededOf(memory)), '', `${percent(share)} of ${bytes(memory.capacity_bytes)}`, meter);
 }
 
 function limiterOf(limits, total) {
@@ -49,6 +49,6 @@ export function summary({ prediction, device }) {
     h('div', { class: 'verdict' },
       fitting(memory),
       cell(memory && !memory.fits ? 'Step time, if it had the memory' : 'Step time', seconds(step.time_s), '', `${range}; ${digits(step.tokens_per_s)} tokens/s`),
-      memoryOf(memory), limiterOf(prediction.limited_by, step.time_s)),
+      memoryOf(memory, prediction.parallel?.gpus > 1 ? 'Memory per GPU' : 'Memory'), limiterOf(prediction.limited_by, step.time_s)),
     facts(prediction));
 }

@@ -75,6 +75,6 @@ export function sweep(data) {
     card('Points', 'Hollow points do not fit; diamonds answer the goal.', scatter(data, ran, metrics)),
     ...parallelCoordinates(data, ran, metrics, (kept) => rows(data, kept.slice(0, kMostRows), metrics, 'brushed')),
     card('Answer', words[data.goal.search] ?? '', rows(data, best, metrics, 'best')),
-    card('All points', ran.length > kMostRows ? `The first ${count(kMostRows)} of ${count(ran.length)}; the JSON and CSV have all.` : 'Click a head to sort.', rows(data, ran.slice(0, kMostRows), metrics, 'points')),
+    card('All points', ran.length > kMostRows ? `The first ${count(kMostRows)} of ${count(ran.length)}; the JSON and CSV files hold all.` : 'Click a column head to sort.', rows(data, ran.slice(0, kMostRows), metrics, 'points')),
   ];
 }
