@@ -210,6 +210,9 @@ test('shapes of a chart cover what they stand for', () => {
   assert.ok(dense.length < 5000 && Math.min(...dense.filter((_, i) => i % 2)) <= 100 - 60, dense.length);
 });
 
+/** Commands, flags, and paths of files. */
+const kTerminal = /\bridgeline [a-z]+ |(^|\s)--[a-z]|(^|\s)\/[\w.-]+\/|\bhw\/|scenarios\//m;
+
 test('every view names its scenario, and no view shows words of a terminal or paths of this machine', async () => {
   const { page, faults, close } = await open();
   for (const id of await page.$$eval('[data-view]', (all) => all.map((button) => button.dataset.view).filter(Boolean))) {
@@ -218,8 +221,7 @@ test('every view names its scenario, and no view shows words of a terminal or pa
     const state = await page.evaluate('ridgeline.asked.current()');
     assert.equal(await text(page, '#configuration'), `Scenario: ${configuration(state)}`);
     assert.ok(await page.$eval('#asked', (footer) => footer.checkVisibility()));
-    const said = await page.evaluate('document.body.innerText');
-    assert.doesNotMatch(said, /\bridgeline [a-z]+ |(^|\s)--[a-z]|(^|\s)\/[\w.-]+\/|\bhw\/|scenarios\//m, id);
+    assert.doesNotMatch(await page.evaluate('document.body.innerText'), kTerminal, id);
   }
   assert.equal(configuration({ scenario: { model: 'gpt2', cluster: 'h200-x4', training: { micro_batch: 2, sequence_length: 8, precision: 'fp32', tf32: true } }, set: { 'sm.count': '66' }, engine: 'roofline' }), 'gpt2, h200-x4, 2 × 8, fp32, tf32 true, sm.count 66, engine roofline');
   assert.deepEqual(wrapped(['a bb ccc', 'x'.repeat(45)], 16 + 20 * 7), ['a bb ccc', 'x'.repeat(20), 'x'.repeat(20), 'x'.repeat(5)]);
@@ -649,6 +651,9 @@ test('every exercise is solved in the page, and each expected mistake gets its h
     await say(mistake.answer, '#why-not');
     assert.equal(await text(page, '#why-not'), mistake.hint, solved.title);
     await say(solved.answer, 'figure.bars');
+    for (let i = solved.explore.length; i > 0; i -= 1) await page.$eval('#hint', (b) => b.click());
+    assert.ok(await page.$('#hints .step'), `${solved.title}: nothing to explore in the page`);
+    assert.doesNotMatch(await page.$eval('#exercise', (section) => section.innerText), kTerminal, solved.title);
   }
   assert.match(await text(page, '#exercise-progress'), new RegExp(`^${numbers.length} of ${numbers.length} right`));
   assert.deepEqual(faults, []);

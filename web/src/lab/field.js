@@ -37,6 +37,7 @@ export function field(title, about, control, path = null) {
   const element = h('div', { class: 'field' }, h('label', { for: control.id, title: about }, title), control, said);
   function mark(sentence, refused = false) {
     show(sentence);
+    if (sentence !== null) element.closest('details')?.setAttribute('open', '');
     if (sentence === null) wrong.delete(path);
     else wrong.set(path, { title, sentence, refused });
     for (const listener of listeners) listener();
