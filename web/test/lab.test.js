@@ -10,6 +10,7 @@ import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
 import { difference } from './src/lab/editor.js';
 import { caseInWords, casesOf, questionInWords, questionsOf, sheetOf } from './src/lab/commands.js';
 import { wrapped } from './src/lab/export.js';
+import { gemmOf, lastWave, stairsOf } from './src/lab/gemm_view.js';
 import { mistakeIn } from './src/lab/field.js';
 import { placed } from './src/lab/kernel.js';
 import { powerCurve } from './src/lab/power_view.js';
@@ -67,7 +68,7 @@ test('the lab opens without a message, asks nobody else, and shows the numbers o
 
 test('every view opens and draws', async () => {
   const { page, faults, close } = await open();
-  const expected = { timeline: '#timeline canvas', memory: '#memory canvas', kernels: '#kernels tbody tr', caches: '#cache-hits canvas', power: '#power canvas', advice: '#sensitivity tbody tr', compare: '#content h2', sweep: '#run-sweep', calibration: '#calibration canvas', scenario: '#yaml', exercises: '#exercise-list button', teacher: '#teacher-exercises tbody tr', overview: '#roofline canvas' };
+  const expected = { timeline: '#timeline canvas', memory: '#memory canvas', kernels: '#kernels tbody tr', caches: '#cache-hits canvas', power: '#power canvas', advice: '#sensitivity tbody tr', compare: '#content h2', sweep: '#run-sweep', calibration: '#calibration canvas', scenario: '#yaml', exercises: '#exercise-list button', gemm: '#staircase canvas', teacher: '#teacher-exercises tbody tr', overview: '#roofline canvas' };
   for (const [id, selector] of Object.entries(expected)) {
     await page.click(`[data-view=${id}]`);
     await page.waitForSelector(selector, { timeout: 60000 });
@@ -790,6 +791,7 @@ const kStates = [
     await opened('kernels')(page);
     await page.type('#content input[type="search"]', 'norm');
   }],
+  ['gemm', async (page) => { await opened('gemm')(page); await page.waitForSelector('#staircase canvas'); }],
   ...['overview', 'timeline', 'memory', 'advice', 'compare', 'scenario', 'exercises', 'teacher', 'calibration', 'sweep'].map((id) => [id, opened(id)]),
   ['a sweep', async (page) => {
     await page.waitForSelector('#run-sweep');
@@ -1080,6 +1082,46 @@ test('LoRA, parallelism and software have controls that leave nothing behind', a
   assert.deepEqual(Object.keys(await scenario()).sort(), ['cluster', 'model', 'training']);
   assert.deepEqual(faults, []);
   await close();
+});
+
+test('the playground shows the prediction of one GEMM, its waves and its staircase', async () => {
+  const { page, faults, close } = await open();
+  await page.evaluate("ridgeline.asked.update((s) => { s.scenario.hardware = 'nvidia-a100-sxm4-80gb'; })");
+  await page.click('[data-view=gemm]');
+  await page.waitForSelector('#staircase canvas');
+  const said = () => page.$eval('#gemm-answer', (place) => place.textContent);
+  const asked = async (set = '') => (await (await fetch(`${address}api/kernels?hardware=nvidia-a100-sxm4-80gb${set}`, { method: 'POST', body: JSON.stringify({ op: 'mm', dtype: 'bf16', params: { m: 2176, n: 3072, k: 4096, layout: 'nt' } }) })).json()).predicted;
+  const put = (key, value) => page.$eval(`#gemm-${key}`, (input, text) => { input.value = text; input.dispatchEvent(new Event(input.tagName === 'SELECT' ? 'change' : 'input')); }, value);
+  const whole = await asked();
+  await put('m', '2176');
+  await page.waitForFunction((time) => document.getElementById('gemm-answer').textContent.includes(time), {}, seconds(whole.time_us * 1e-6));
+  for (const part of [percent(lastWave(whole.waves)), percent(whole.occupancy), percent(whole.l2_hit_rate)]) assert.ok((await said()).includes(part), part);
+  assert.ok((await text(page, '#gemm-kernels')).includes(whole.kernels[0].name));
+  const drawn = await page.evaluate("ridgeline.chartAt('staircase').getOption().series[0].data");
+  assert.deepEqual(drawn.map(([size]) => size), stairsOf(2176));
+  assert.ok(drawn.some(([size, time]) => size === 2176 && Math.abs(time / whole.time_us - 1) < 1e-9), 'the size at hand is a point');
+  // The sliders of the chip apply, a size that is none is marked, and the link holds the sizes.
+  await page.$eval('[data-key="sm.count"]', (range) => { range.value = -1; range.dispatchEvent(new Event('input')); });
+  const fewer = await asked('&set=sm.count%3D54');
+  assert.ok(fewer.waves > whole.waves);
+  await page.waitForFunction((time) => document.getElementById('gemm-answer').textContent.includes(time), {}, seconds(fewer.time_us * 1e-6));
+  for (const wrong of ['0', '1.5', 'many', '']) {
+    await put('n', wrong);
+    assert.deepEqual(await page.$eval('#gemm-n', (input) => [input.getAttribute('aria-invalid'), input.closest('.card').querySelector('.stale') !== null]), ['true', true], wrong);
+  }
+  await put('n', '3072');
+  await page.waitForFunction('!document.querySelector("#content .stale")');
+  await page.click('#do-link');
+  const hash = await page.evaluate('location.hash');
+  assert.deepEqual(faults, []);
+  await close();
+  const again = await open(hash);
+  await again.page.waitForSelector('#gemm-answer');
+  assert.equal(await again.page.$eval('#gemm-m', (input) => input.value), '2176');
+  await again.close();
+  assert.deepEqual(gemmOf({ look: { gemm_m: 7, gemm_n: -1, gemm_type: 'fp8' } }), { m: 7, n: 3072, k: 4096, type: 'bf16', along: 'm' });
+  assert.deepEqual([lastWave(1.75), lastWave(2), lastWave(0.25), lastWave(0)], [0.75, 1, 0.25, 0]);
+  for (const size of [1, 7, 2048, 65536]) { const all = stairsOf(size); assert.ok(all.includes(size) && all.length > 1 && all.every((one, i) => one > 0 && one <= 65536 && (i === 0 || one > all[i - 1])), size); }
 });
 
 test('a sweep and a guess that cannot be asked are marked at their fields', async () => {

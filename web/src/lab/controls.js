@@ -119,7 +119,7 @@ function slider(key, title, row, mark = 'data-key') {
 }
 
 /** The GPU behind a scenario: its own, or that of its cluster. */
-async function gpuOf({ cluster, hardware }) {
+export async function gpuOf({ cluster, hardware }) {
   if (!cluster) return typeof hardware === 'string' ? hardware : null;
   if (typeof cluster === 'object') return cluster.gpu ?? null;
   return (await shipped(`hardware/${cluster}`)).values.gpu?.value ?? null;

@@ -159,6 +159,7 @@ export const kViews = [
   { id: 'sweep', group: 'Explore', title: 'Sweep', own: true },
   { id: 'scenario', group: 'Explore', title: 'Scenario', own: true },
   { id: 'exercises', group: 'Learn', title: 'Exercises', own: true },
+  { id: 'gemm', group: 'Learn', title: 'Playground', own: true },
   { id: 'teacher', group: 'Learn', title: 'For teachers', own: true },
   { id: 'calibration', group: 'Learn', title: 'Calibration', own: true },
 ];
