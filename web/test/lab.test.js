@@ -1228,6 +1228,9 @@ test('the verdict comes first and the roofline is above the fold; a phone sees t
   assert.ok((await seenAt(page, '#controls')).shown);
   const line = await seenAt(page, '#verdict');
   assert.ok(line.shown && line.height > 20 && line.top > 0 && line.bottom <= 844, 'the answer stays in sight while the question is changed');
+  await typed(page, 'Batch', '0');
+  const still = await seenAt(page, '#verdict');
+  assert.ok(still.height > 20 && still.bottom <= 844, 'also where it is of another question');
   await page.click('#question');
   assert.equal((await seenAt(page, '#controls')).shown, false);
   assert.deepEqual(faults, []);
