@@ -10,6 +10,7 @@ import { css } from './palette.js';
 use([BarChart, CustomChart, HeatmapChart, LineChart, ParallelChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, ParallelComponent, TooltipComponent, VisualMapContinuousComponent, CanvasRenderer]);
 
 const kMostTicks = 6;
+const kFont = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"; // of the page: a canvas inherits none
 let live = [];
 let reusing = false;
 
@@ -54,7 +55,7 @@ export function options(make) {
   const given = make();
   return {
     animation: false,
-    textStyle: { fontFamily: 'inherit', color: css('--ink') },
+    textStyle: { fontFamily: kFont, color: css('--ink') },
     ...given,
     legend: given.legend && { type: 'scroll', textStyle: { color: css('--ink') }, pageIconColor: css('--accent'), pageIconInactiveColor: css('--line'), pageTextStyle: { color: css('--soft') }, itemWidth: 12, itemHeight: 12, ...given.legend },
     tooltip: { backgroundColor: css('--card'), borderColor: css('--line'), textStyle: { color: css('--ink'), fontSize: 13 }, confine: true, ...given.tooltip },

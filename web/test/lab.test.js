@@ -19,6 +19,7 @@ import { mistakesOf, refusedField, sweepOf, valuesOf } from './src/lab/sweep_vie
 import { cellsOf } from './src/sections/heat_map.js';
 import { withinLimits } from './src/sections/parallel_coordinates.js';
 import { kLevels } from './src/sections/roofline.js';
+import { runsOf } from './src/sections/runs.js';
 import { drawnArea, drawnBoxes } from './src/shapes.js';
 import { address, browser, drawnAfter, open, opened, serve, slide, view } from './window.js';
 
@@ -193,6 +194,28 @@ test('a pipeline has a lane a rank, and a kernel of the timeline leads to its in
   await drawnAfter(page, () => page.mouse.click(x, y));
   await page.waitForSelector('#kernel');
   assert.equal((await answer(page)).kernel.name, groups[spans.group[longest]].name);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('runs of phases and layers follow one another and hold every kernel of the first stream', async () => {
+  const spans = { phase_names: ['forward', 'backward'], stream: [0, 0, 1, 0, 0], phase: [0, 0, 0, 0, 1], layer: [-1, 0, 0, 0, 0], start_us: [0, 10, 12, 20, 40], duration_us: [10, 5, 50, 10, 5] };
+  assert.deepEqual(runsOf(spans, [], false).map(({ from, to, phase, kernels }) => [from, to, phase, kernels]), [[0, 30, 'forward', 3], [40, 45, 'backward', 1]]);
+  assert.deepEqual(runsOf(spans, [], true).map(({ from, to, phase, layer, kernels }) => [from, to, phase, layer, kernels]), [[10, 30, 'forward', 0, 2], [40, 45, 'backward', 0, 1]]);
+  assert.deepEqual(runsOf(spans, [{ kernel: 1, shift: 100 }], true).map(({ from }) => from), [10, 40, 110]);
+  const { page, faults, close } = await open();
+  await view(page, 'timeline');
+  const { page: { spans: all }, step } = await answer(page);
+  const phases = runsOf(all, [], false);
+  assert.equal(phases.reduce((sum, { kernels }) => sum + kernels, 0), step.kernel_count);
+  assert.ok(phases.every(({ from, to }, i) => to > from && (i === 0 || from >= phases[i - 1].to)));
+  const layers = runsOf(all, [], true);
+  assert.deepEqual(layers.filter(({ phase }) => phase === 'forward').map(({ layer }) => layer), Array.from({ length: 24 }, (_, i) => i));
+  // The pointer over the second phase tells it.
+  const at = await page.evaluate(([x, lanes]) => { const place = document.getElementById('timeline'); place.scrollIntoView({ block: 'center' }); const box = place.getBoundingClientRect(); const [left, top] = globalThis.ridgeline.chartAt('timeline').convertToPixel({ gridIndex: 0 }, [x, lanes - 1]); return [box.left + left, box.top + top]; }, [(phases[1].from + phases[1].to) / 2, 4]);
+  await page.mouse.move(at[0] - 3, at[1]);
+  await page.mouse.move(...at);
+  await page.waitForFunction((said) => document.getElementById('timeline').textContent.includes(said), {}, `${phases[1].kernels.toLocaleString('en')} kernels`);
   assert.deepEqual(faults, []);
   await close();
 });

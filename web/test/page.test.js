@@ -202,6 +202,7 @@ test('a step of several GPUs shows its communication and one line per stream', a
   assert.equal(rows, answer.parallel.communication.length);
   const spans = await page.evaluate('ridgeline.data.parts[0].spans');
   assert.ok(new Set(spans.stream).size > 1, 'more than one stream');
-  const lanes = await page.evaluate("ridgeline.chartAt('timeline').getOption().yAxis[0].data.length");
-  assert.equal(lanes, 1 + new Set(spans.stream).size);
+  const lanes = await page.evaluate("ridgeline.chartAt('timeline').getOption().yAxis[0].data");
+  assert.equal(lanes.length, 1 + new Set(spans.stream).size + 2);
+  assert.deepEqual(lanes.slice(-2), ['layers', 'phases']);
 });

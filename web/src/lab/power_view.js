@@ -43,7 +43,7 @@ function overTime({ groups, spans, power, prediction }) {
   };
   const x = (gridIndex, more) => axis({ type: 'value', gridIndex, min: 0, max: end, ...more });
   return chart('power', () => ({
-    grid: [{ left: 70, right: 24, top: 34, height: 190 }, { left: 70, right: 24, top: 262, height: 70 }],
+    grid: [{ left: 88, right: 24, top: 34, height: 190 }, { left: 88, right: 24, top: 262, height: 70 }],
     legend: { top: 0, data: ['power', 'clock'] },
     tooltip: {
       trigger: 'axis',
