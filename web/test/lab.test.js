@@ -1062,6 +1062,12 @@ test('a number that cannot be asked is marked at its field within 100 ms, and th
   assert.equal(await stale(), true);
   await drawnAfter(page, () => page.click('#do-undo'));
   assert.deepEqual([await page.$('.field [aria-invalid]'), await stale()], [null, false]);
+  // So is a part of a key that is refused as a whole, in a section that was folded away.
+  await page.evaluate("ridgeline.asked.update((s) => { s.scenario.training.parallel = { pipeline: 3 }; })");
+  await page.waitForFunction('document.querySelector("details.more .field input[aria-invalid]")?.checkVisibility()');
+  assert.equal(await page.$eval('.field input[aria-invalid]', (input) => input.labels[0].textContent), 'Pipeline stages');
+  await drawnAfter(page, () => page.click('#do-undo'));
+  assert.deepEqual([await page.$('.field [aria-invalid]'), await stale()], [null, false]);
   assert.deepEqual(faults.filter((fault) => !fault.includes('400 (Bad Request)')), []);
   await close();
 });

@@ -5,7 +5,7 @@ import { count } from '../format.js';
 let own = 0;
 export const fresh = () => `control-${(own += 1)}`;
 
-const marks = new Map(); // path → mark(sentence) of its field
+const fields = new Map(); // path → {control, mark(sentence)}
 const wrong = new Map(); // path → {title, sentence, refused} of the fields that are marked
 const listeners = [];
 
@@ -42,19 +42,21 @@ export function field(title, about, control, path = null) {
     else wrong.set(path, { title, sentence, refused });
     for (const listener of listeners) listener();
   }
-  if (path) marks.set(path, mark);
+  if (path) fields.set(path, { control, mark });
   return { element, mark: (sentence) => (sentence !== null || wrong.has(path)) && mark(sentence) };
 }
 
-/** Marks the field of a key that the server refuses; false where no field has this key. */
+const given = ({ control }) => (control.type === 'checkbox' ? control.checked : control.value !== '');
+
+/** Marks the field of a key that the server refuses; where the key has none, the fields of its parts that have a value. */
 export function refuse(path, sentence) {
-  marks.get(path)?.(sentence, true);
-  return marks.has(path);
+  const parts = [...fields].filter(([key, one]) => key.startsWith(`${path}.`) && given(one)).map(([, one]) => one);
+  for (const { mark } of fields.has(path) ? [fields.get(path)] : parts) mark(sentence, true);
 }
 
 /** Takes away what the server said, once it answers. */
 export function forgive() {
-  for (const [path, { refused }] of [...wrong]) if (refused) marks.get(path)(null);
+  for (const [path, { refused }] of [...wrong]) if (refused) fields.get(path).mark(null);
 }
 
 /** A sentence on why `text` is no whole number from `least` to `most`; null for one that is. */

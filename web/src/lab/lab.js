@@ -168,9 +168,10 @@ let refused = null; // the mistake that the server sees in the question
 
 /** Says what is wrong with the question, and greys the answer, which is of another one. */
 function showTrouble() {
-  const typed = wrongFields().filter((one) => !one.refused);
-  const { file, line, column, key } = refused?.where ?? {};
-  const said = typed.length ? `${typed.map(({ title, sentence }) => `${title}: ${sentence}`).join(' ')} The answer below is of the last valid question.` : refused?.message ?? '';
+  const { file, line, column, key, reason } = refused?.where ?? {};
+  const mistakes = wrongFields().map(({ title, sentence }) => `${title}: ${sentence}`);
+  if (refused && !wrongFields().some((one) => one.refused)) mistakes.push(key && reason ? `${key}: ${reason}` : refused.message);
+  const said = mistakes.length ? [...mistakes, ...(viewOf(asked.current()).own ? [] : ['The answer below is of the last valid question.'])].map((text) => (/[.?!]$/.test(text) ? text : `${text}.`)).join(' ') : '';
   if (trouble.textContent !== said) trouble.textContent = said;
   trouble.hidden = said === '';
   if (key) trouble.dataset.key = key;
