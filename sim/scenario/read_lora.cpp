@@ -1,5 +1,7 @@
 #include "sim/scenario/read_lora.h"
 
+#include "sim/scenario/read_recipe.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -39,8 +41,8 @@ std::uint16_t read_targets(const Value& value) {
 }
 
 /// The type that adapters are trained in.
-DType read_type(const Value& value, const TrainingDescription& training) {
-  if (!value.exists()) return DType::fp32;
+DType read_type(const Value& value, const TrainingDescription& training, DType otherwise) {
+  if (!value.exists()) return otherwise;
   const DType type = value.choice<DType>(kAdapterTypes);
   if (training.parallel.deepspeed()) value.fail("DeepSpeed casts adapters with the network: expected no key");
   if (type == DType::fp16 && training.precision == Precision::amp_fp16)
@@ -82,16 +84,17 @@ void check_ranks(const Value& section, const Mapping& mapping, const LoraDescrip
 
 }  // namespace
 
-std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training) {
+std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training, bool compile,
+                                         const Software& software) {
   if (!section.exists() || section.is("none")) return std::nullopt;
   const Mapping mapping(section, {"rank", "targets", "dropout", "dtype", "dora", "modules_to_save", "frozen_weights"});
   LoraDescription lora;
   lora.rank = mapping["rank"].integer({1, 65536}, lora.rank);
   lora.targets = read_targets(mapping["targets"]);
   lora.dropout = mapping["dropout"].number({0.0, 1.0}, lora.dropout);
-  lora.dtype = read_type(mapping["dtype"], training);
-  read_saved(mapping["modules_to_save"], training, lora);
   lora.frozen = mapping["frozen_weights"].choice<FrozenWeights>(kFrozenWeights, lora.frozen);
+  lora.dtype = read_type(mapping["dtype"], training, default_adapter_type(training, lora.frozen, compile, software));
+  read_saved(mapping["modules_to_save"], training, lora);
   if (training.precision == Precision::apex_o2)
     section.fail("apex-o2 keeps fp32 copies of all parameters: adapters go with other precisions");
   lora.dora = mapping["dora"].boolean(false);

@@ -57,10 +57,13 @@ void check_weight_dtype(const Value& value, const TrainingDescription& t) {
         "dtype: fp32");
 }
 
+void read_loss_code(const Mapping& mapping, TrainingDescription& t) {
+  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
+}
+
 /// Products of 8 bits give 16, and their inner width is a multiple of 16: tokens too, for gradients of weights.
 void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
   t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
-  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
   if (t.loss_code != LossCode::whole && (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.context > 1))
     mapping["loss_code"].fail("over ranks that share layers or sequences is not modelled: expected whole");
   if (t.loss_code == LossCode::chunked && compile)

@@ -6,6 +6,7 @@
 #include "sim/scenario/read_optimizer.h"
 #include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_products.h"
+#include "sim/scenario/read_recipe.h"
 #include "sim/scenario/read_tf32.h"
 #include "sim/scenario/read_zero.h"
 #include "sim/workload/parallel/schedule.h"
@@ -225,10 +226,22 @@ void take_ways_of(const Software& software, TrainingDescription& t) {
   t.eight_bit_block = software.eight_bit_block;
 }
 
+/// Keys of fine-tuning, and what the recipes that people run make of those left out.
+void read_fine_tuning(const Mapping& mapping, const Software& software, const NetworkFacts& network,
+                      TrainingSection& section) {
+  TrainingDescription& t = section.training;
+  read_compile_unit(mapping, t, section.compile);
+  read_loss_code(mapping, t);
+  if (network.chunks_loss) take_torchtune_recipe(mapping, section.compile, t);
+  take_autocast_recipe(mapping, network.published_in_half, t);
+  check_checkpointing(mapping, t, section.compile);
+  t.lora = read_lora(mapping["lora"], t, section.compile, software);
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster,
-                              std::optional<std::int64_t> model_length) {
+                              const NetworkFacts& network) {
   const Mapping mapping(section, {"micro_batch",
                                   "sequence_length",
                                   "packed_lengths",
@@ -258,7 +271,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
-  t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24}, model_length);
+  t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24}, network.only_length);
   t.packed_lengths = read_packed_lengths(mapping["packed_lengths"], t.sequence_length);
   t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 1 << 18}, 1);
   t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
@@ -279,18 +292,14 @@ TrainingSection read_training(const Value& section, const Software& software, co
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   if (cluster == nullptr) {
-    read_compile_unit(mapping, t, result.compile);
-    check_checkpointing(mapping, t, result.compile);
-    t.lora = read_lora(mapping["lora"], t);
+    read_fine_tuning(mapping, software, network, result);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t, result.compile);
     read_scaled(mapping, t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
-  read_compile_unit(mapping, t, result.compile);
-  check_checkpointing(mapping, t, result.compile);
-  t.lora = read_lora(mapping["lora"], t);
+  read_fine_tuning(mapping, software, network, result);
   check_forward_pass(mapping, t, result.compile);
   read_scaled(mapping, t, result.compile);
   check_ways(mapping, t);

@@ -16,10 +16,16 @@ struct TrainingSection {
   bool compile = false, cuda_graphs = false;
 };
 
-/// `cluster`: null for one GPU, which has no `parallel` section. `model_length`: tokens of a sequence where the network
-/// has one length alone, as one that reads images; empty where the section must say it.
+/// Facts of the network that defaults depend on.
+struct NetworkFacts {
+  std::optional<std::int64_t> only_length{};  ///< tokens of a sequence, where the network has one length alone (images)
+  bool published_in_half = false;             ///< checkpoints of its size are published in 16 bits (kPublishedInHalf)
+  bool chunks_loss = false;                   ///< its loss can be taken in chunks
+};
+
+/// `cluster`: null for one GPU, which has no `parallel` section.
 TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr,
-                              std::optional<std::int64_t> model_length = {});
+                              const NetworkFacts& network = {});
 /// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
 TrainingSection read_inference(const config::Value& section, const Software& software);
 AllocatorSettings read_allocator(const config::Value& section);

@@ -14,6 +14,7 @@
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/scenario/read_recipe.h"
 #include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"
 #include "sim/workload/composition.h"
@@ -132,6 +133,14 @@ std::optional<std::int64_t> own_length(const ModelDescription& model) {
   return only > 0 ? std::optional(only) : std::nullopt;
 }
 
+/// Facts of the network that `training` asks for; parameters are counted beside adapters alone.
+NetworkFacts facts_of(const ModelDescription& model, const Value& training) {
+  NetworkFacts facts{.only_length = own_length(model), .chunks_loss = families::why_not_chunked(model).empty()};
+  if (training.exists() && training["lora"].exists())
+    facts.published_in_half = static_cast<double>(parameter_count(model)) > kPublishedInHalf;
+  return facts;
+}
+
 /// What `read` makes of the description that `key` names: a mistake without a place, or of a file that is not there, is
 /// told at the key.
 template <typename Read>
@@ -163,7 +172,7 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
                                                         : read_training(root["training"], scenario.software,
                                                                         scenario.cluster ? &*scenario.cluster : nullptr,
-                                                                        own_length(scenario.model));
+                                                                        facts_of(scenario.model, root["training"]));
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;

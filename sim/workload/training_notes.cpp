@@ -8,8 +8,9 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
                AttentionChoice attention, std::int64_t trained) {
   if (training.lora)
     trace.notes.push_back(fmt::format(
-        "lora: {} of {} parameters are trained; the operations of {}{}", trained, trace.parameters,
-        training.lora->dtype == DType::fp32 ? "PEFT" : "torchtune and LitGPT",
+        "lora: {} of {} parameters are trained, adapters in {}; the operations of {}{}", trained, trace.parameters,
+        name_of(training.lora->dtype),
+        training.lora->dtype == DType::fp32 ? "PEFT" : "PEFT before 0.11, torchtune and LitGPT",
         training.lora->frozen == FrozenWeights::as_stored ? "" : "; frozen weights of four bits were not measured"));
   if (training.optimizer.kind == OptimizerKind::adamw_8bit)
     trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");

@@ -86,7 +86,8 @@ std::string training_line(const TrainingDescription& t) {
     line += fmt::format(", saved tensors in the host's {} memory",
                         t.activation_offload == ActivationOffload::pageable ? "pageable" : "pinned");
   if (t.lora)
-    line += fmt::format(", adapters of rank {}{}", t.lora->rank,
+    line += fmt::format(", adapters of rank {}{}{}", t.lora->rank,
+                        t.lora->dtype == t.stored_type() ? "" : fmt::format(" in {}", name_of(t.lora->dtype)),
                         t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");
   if (t.parallel.pipelined())
     line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
