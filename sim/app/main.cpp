@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -16,16 +17,15 @@
 #include "sim/app/command_line.h"
 #include "sim/app/commands.h"
 #include "sim/app/help_text.h"
+#include "sim/app/meant_option.h"
 #include "sim/app/output_files.h"
 #include "sim/app/stop_signal.h"
 #include "sim/app/version.h"
-#include "sim/config/meant_name.h"
 #include "sim/output/output_error.h"
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
 #include "sim/units/budget.h"
-#include "sim/units/nearest_name.h"
 #include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 
@@ -40,15 +40,17 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
       if (known->check_name(given)) return "";
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
-    const std::string meant = ridgeline::config::meant_name(given, names);
+    const std::string meant = ridgeline::app::meant_option(given, names);
     return fmt::format("{} is no option of ridgeline{} (ridgeline --help lists them)", given,
                        meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
   }
   for (const auto* command : program.get_subcommands({})) names.push_back(command->get_name());
   for (const auto& name : names)
     if (name == argv[1]) return "";
-  return fmt::format("unknown command '{}'; did you mean '{}'? (ridgeline --help lists them)", argv[1],
-                     ridgeline::nearest_name(argv[1], names));
+  names.insert(names.end(), {"help", "version"});
+  const std::string meant = ridgeline::app::same_spelled_otherwise(argv[1], names);
+  return fmt::format("unknown command '{}'{} (ridgeline --help lists them)", argv[1],
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
 }
 
 /// CLI11 names what it did not expect; people want the option they meant.
@@ -62,8 +64,9 @@ std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& erro
     std::vector<std::string> names;
     for (const CLI::Option* known : command->get_options())
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
-    const std::string meant = ridgeline::config::meant_name(*option, names);
-    return fmt::format("{} is no option of {}{} (ridgeline {} --help lists them)", *option, command->get_name(),
+    const std::string name = option->substr(0, option->find('='));
+    const std::string meant = ridgeline::app::meant_option(name, names);
+    return fmt::format("{} is no option of {}{} (ridgeline {} --help lists them)", name, command->get_name(),
                        meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command->get_name());
   }
   return error.what();
@@ -102,6 +105,18 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   for (CLI::App* command : program.get_subcommands({})) command->footer(kExitCodes);
 }
 
+/// `help`, `help COMMAND`, `version` and `-v` are the options that they spell otherwise.
+std::vector<std::string> with_options(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (words.size() < 2) return words;
+  if (words[1] == "version" || words[1] == "-v" || words[1] == "-V") words[1] = "--version";
+  if (words[1] == "help") {
+    words.erase(words.begin() + 1);
+    words.insert(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), "--help");
+  }
+  return words;
+}
+
 /// Runs the command the person chose; help and version are answers too.
 int answer(CLI::App& program, const ridgeline::app::Outcome& outcome, int argc, char** argv) {
   try {
@@ -137,6 +152,12 @@ int main(int argc, char** argv) {
                    "ridgeline"};
   app::Outcome outcome;
   follow_terminal();
+  std::vector<std::string> words = with_options(argc, argv);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  argc = static_cast<int>(pointers.size());
+  pointers.push_back(nullptr);
+  argv = pointers.data();
   app::remember_command_line(argc, argv);
   try {
     add_commands(program, outcome);

@@ -6,40 +6,19 @@
 
 #include "sim/config/override.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/scenario/short_flags.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
 namespace {
 
-/// A flag that is short for a key of the scenario.
-struct Shorthand {
-  const char* flag;
-  const char* key;
-  const char* help;
-};
-constexpr Shorthand kShorthands[] = {
-    {"--model", "model", "model: a name of models/, a path, a HuggingFace config.json"},
-    {"--hardware", "hardware", "GPU: a name of hw/ or a path"},
-    {"--cluster", "cluster", "several GPUs: a name of hw/clusters/ or a path"},
-    {"--batch", "training.micro_batch", "sequences in one forward pass"},
-    {"--seq", "training.sequence_length", "tokens in a sequence"},
-    {"--accumulation", "training.gradient_accumulation", "micro-batches in a step"},
-    {"--precision", "training.precision", "fp32, tf32, amp-fp16, amp-bf16, bf16, apex-o2"},
-    {"--tf32", "training.tf32", "true: fp32 matmuls may use TF32 (default: as PyTorch, false)"},
-    {"--cudnn-tf32", "training.cudnn_tf32", "false: fp32 convolutions may not use TF32 (default: as PyTorch, true)"},
-    {"--attention", "training.attention", "eager, sdpa, flash, cudnn, efficient, math"},
-    {"--optimizer", "training.optimizer.name",
-     "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, bert-adam, none"},
-    {"--implementation", "training.optimizer.implementation", "of the optimizer: for-loop, foreach, fused"},
-    {"--clipping", "training.gradient_clipping", "largest gradient norm, or none"},
-    {"--checkpointing", "training.activation_checkpointing", "none, block"},
-    {"--host", "host", "host: a name of hw/hosts/ or a path"},
-    {"--software", "software", "software stack: a name of hw/software/ or a path"},
-    {"--recorded-on", "recorded_on", "GPU of a recording: a name of hw/ or a path (default: as the trace names it)"},
-};
-
-static_assert(std::size(kShorthands) == ScenarioOptions::kShorthandCount);
+/// Whether the file says how a model is used.
+bool describes_inference(const std::string& file) {
+  if (file.empty() || trace::looks_like_recording(file)) return false;
+  const config::Node tree = load_scenario_tree(file);
+  return tree.kind == config::Node::Kind::mapping && tree.find("inference") != nullptr;
+}
 
 }  // namespace
 
@@ -71,21 +50,27 @@ std::vector<std::string> ScenarioOptions::replace_file(const std::string& record
 }
 
 void ScenarioOptions::mind_hardware(bool every_gpu) const {
-  const auto given = [&](std::string_view key) {
-    const auto place = std::find_if(std::begin(kShorthands), std::end(kShorthands),
-                                    [&](const Shorthand& one) { return one.key == key; });
-    return shorthands_[static_cast<std::size_t>(place - std::begin(kShorthands))];
+  const auto given = [&](std::string_view flag) {
+    const auto flags = short_flags();
+    const auto place = std::find_if(flags.begin(), flags.end(), [&](const ShortFlag& one) { return one.flag == flag; });
+    return values_[static_cast<std::size_t>(place - flags.begin())];
   };
-  if (const std::string hardware = given("hardware"); !hardware.empty()) hardware_file(hardware);
-  else if (given("cluster").empty() && !every_gpu && sets_.empty())
+  if (const std::string hardware = given("--hardware"); !hardware.empty()) hardware_file(hardware);
+  else if (given("--cluster").empty() && !every_gpu && sets_.empty())
     throw UserError("--hardware: which GPU? `ridgeline hardware` lists them");
 }
 
 void ScenarioOptions::add_flags_to(CLI::App& command) {
-  for (std::size_t i = 0; i < std::size(kShorthands); ++i)
-    if (const std::string_view key = kShorthands[i].key;
-        !recording_ || (key != "model" && !key.starts_with("training.")))
-      command.add_option(kShorthands[i].flag, shorthands_[i], kShorthands[i].help);
+  const auto flags = short_flags();
+  values_.resize(flags.size());
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const ShortFlag& flag = flags[i];
+    if (recording_ && (!flag.outside_the_step() || flag.means_inference() || flag.training.starts_with("model=")))
+      continue;
+    const std::string name(flag.flag), help(flag.help);
+    if (flag.has_value()) command.add_option(name, values_[i], help);
+    else command.add_flag(name, values_[i], help);
+  }
   command.add_option("--set", sets_, "KEY=VALUE: any key of scenario, hardware, model, host, software")
       ->allow_extra_args(false)
       ->take_all();
@@ -99,17 +84,43 @@ void ScenarioOptions::add_flags_to(CLI::App& command) {
   command.add_flag("--datasheet", datasheet_, "ignore the measured section of the hardware file");
 }
 
+bool ScenarioOptions::uses_the_model() const {
+  const auto flags = short_flags();
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (!values_[i].empty() && flags[i].means_inference()) return true;
+  for (const std::string& set : sets_)
+    if (set.starts_with("inference.") || set.starts_with("inference=")) return true;
+  const auto differs = [&](std::size_t i) { return !values_[i].empty() && !flags[i].outside_the_step(); };
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (differs(i)) return describes_inference(file_);
+  return cuda_graphs_ && describes_inference(file_);
+}
+
+void ScenarioOptions::check_prompt(bool inference) const {
+  if (!inference || !file_.empty()) return;
+  const auto flags = short_flags();
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (!values_[i].empty() && flags[i].inference.starts_with("inference.prompt_length=")) return;
+  for (const std::string& set : sets_)
+    if (set.starts_with("inference.prompt_length=") || set.starts_with("inference=")) return;
+  throw UserError("how many tokens does the model read? --prompt 1024");
+}
+
 ScenarioSource ScenarioOptions::source() const {
   ScenarioSource source;
   if (!file_.empty()) source.file = file_;
   const bool scenario = (file_.ends_with(".yaml") || file_.ends_with(".yml")) && !trace::looks_like_recording(file_);
   source.recording = recording_ && !scenario;
   source.numbers = datasheet_ ? Numbers::datasheet : Numbers::measured;
-  for (std::size_t i = 0; i < std::size(kShorthands); ++i)
-    if (!shorthands_[i].empty())
-      source.overrides.push_back(
-          {kShorthands[i].key, shorthands_[i], fmt::format("{} {}", kShorthands[i].flag, shorthands_[i])});
-  if (cuda_graphs_) source.overrides.push_back({"training.cuda_graphs", "true", "--cuda-graphs"});
+  const auto flags = short_flags();
+  const bool inference = uses_the_model();
+  check_prompt(inference);
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (!values_[i].empty())
+      for (config::Override& change : changes_of(flags[i], values_[i], inference))
+        source.overrides.push_back(std::move(change));
+  if (cuda_graphs_)
+    source.overrides.push_back({inference ? "inference.cuda_graphs" : "training.cuda_graphs", "true", "--cuda-graphs"});
   for (const std::string& text : parallel_) {
     config::Override change = config::parse_override(text);
     change.origin = fmt::format("--parallel {}", text);

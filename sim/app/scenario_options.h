@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,6 @@ namespace ridgeline::app {
 
 class ScenarioOptions {
  public:
-  static constexpr std::size_t kShorthandCount = 17;
-
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);
   /// For a recording in the place of the file, without the flags that describe a step.
@@ -28,9 +25,14 @@ class ScenarioOptions {
   [[nodiscard]] ScenarioSource source() const;
 
  private:
+  /// The scenario says how a model is used, not how it is trained.
+  [[nodiscard]] bool uses_the_model() const;
+  /// Throws UserError where flags use a model and nothing says how long its prompt is.
+  void check_prompt(bool inference) const;
+
   std::string file_;
   std::vector<std::string> sets_, parallel_;
-  std::array<std::string, kShorthandCount> shorthands_;
+  std::vector<std::string> values_;  ///< of short_flags(); empty: not given
   bool datasheet_ = false, recording_ = false, cuda_graphs_ = false;
 };
 

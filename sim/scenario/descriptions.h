@@ -55,6 +55,11 @@ struct SharedScenario {
 /// load_scenario for commands that read several of which some name the same.
 Scenario load_scenario(const ScenarioSource& source, Descriptions& descriptions);
 
+/// The scenario as it was asked with further changes. A cluster among them stands in the place of the GPU that was
+/// named. Throws as load_scenario does.
+Scenario load_changed(const AskedScenario& asked, const std::vector<config::Override>& changes,
+                      Descriptions& descriptions);
+
 /// As load_scenario of the tree of a scenario file changed by `overrides`.
 SharedScenario load_shared_scenario(const config::Node& tree, const std::vector<config::Override>& overrides,
                                     Descriptions& descriptions);

@@ -238,6 +238,15 @@ void read_fine_tuning(const Mapping& mapping, const Software& software, const Ne
   t.lora = read_lora(mapping["lora"], t, section.compile, software);
 }
 
+/// TF32 is of fp32 arithmetic, and two types of weights and arithmetic are autocast's.
+Precision implied_precision(const Value& section, Precision assumed) {
+  if (section["tf32"].exists()) return Precision::fp32;
+  const Value parallel = section["parallel"];
+  const bool framework = parallel.exists() && parallel.is_mapping() && parallel["framework"].exists();
+  const bool autocasts = section["weight_dtype"].exists() || framework;
+  return assumed == Precision::bf16 && autocasts ? Precision::amp_bf16 : assumed;
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster,
@@ -274,7 +283,9 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24}, network.only_length);
   t.packed_lengths = read_packed_lengths(mapping["packed_lengths"], t.sequence_length);
   t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 1 << 18}, 1);
-  t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
+  result.assumes_precision = !mapping.has("precision");
+  t.precision =
+      mapping["precision"].choice<Precision>(kPrecisions, implied_precision(section, network.usual_precision));
   t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
   t.optimizer = read_optimizer(mapping["optimizer"], software);
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
@@ -314,7 +325,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   return result;
 }
 
-TrainingSection read_inference(const Value& section, const Software& software) {
+TrainingSection read_inference(const Value& section, const Software& software, Precision assumed) {
   const Mapping mapping(section, {"sequences", "prompt_length", "new_tokens", "beams", "cache", "precision", "tf32",
                                   "cudnn_tf32", "attention", "cuda_graphs"});
   TrainingSection result;
@@ -329,7 +340,8 @@ TrainingSection read_inference(const Value& section, const Software& software) {
   t.micro_batch = use.sequences * use.beams;
   t.sequence_length = mapping["prompt_length"].integer({1, 1 << 24});
   t.gradient_accumulation = 1;
-  t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
+  result.assumes_precision = !mapping.has("precision");
+  t.precision = mapping["precision"].choice<Precision>(kPrecisions, implied_precision(section, assumed));
   if (t.precision == Precision::apex_o2)
     mapping["precision"].fail("apex-o2 is of training: it keeps fp32 copies for an optimizer");
   read_tf32(mapping, software, t);

@@ -14,6 +14,7 @@ namespace ridgeline {
 struct TrainingSection {
   TrainingDescription training;
   bool compile = false, cuda_graphs = false;
+  bool assumes_precision = false;  ///< the section names none
 };
 
 /// Facts of the network that defaults depend on.
@@ -21,13 +22,15 @@ struct NetworkFacts {
   std::optional<std::int64_t> only_length{};  ///< tokens of a sequence, where the network has one length alone (images)
   bool published_in_half = false;             ///< checkpoints of its size are published in 16 bits (kPublishedInHalf)
   bool chunks_loss = false;                   ///< its loss can be taken in chunks
+  Precision usual_precision = Precision::fp32;  ///< where nothing names or implies one
 };
 
 /// `cluster`: null for one GPU, which has no `parallel` section.
 TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr,
                               const NetworkFacts& network = {});
 /// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
-TrainingSection read_inference(const config::Value& section, const Software& software);
+TrainingSection read_inference(const config::Value& section, const Software& software,
+                               Precision assumed = Precision::fp32);
 AllocatorSettings read_allocator(const config::Value& section);
 
 }  // namespace ridgeline

@@ -134,11 +134,19 @@ std::optional<std::int64_t> own_length(const ModelDescription& model) {
 }
 
 /// Facts of the network that `training` asks for; parameters are counted beside adapters alone.
-NetworkFacts facts_of(const ModelDescription& model, const Value& training) {
-  NetworkFacts facts{.only_length = own_length(model), .chunks_loss = families::why_not_chunked(model).empty()};
+NetworkFacts facts_of(const ModelDescription& model, const Value& training, Precision usual) {
+  NetworkFacts facts{.only_length = own_length(model),
+                     .chunks_loss = families::why_not_chunked(model).empty(),
+                     .usual_precision = usual};
   if (training.exists() && training["lora"].exists())
     facts.published_in_half = static_cast<double>(parameter_count(model)) > kPublishedInHalf;
   return facts;
+}
+
+/// Networks of more than a billion parameters are trained and used in 16 bits, unless the GPU has no bf16.
+Precision usual_precision(const ModelDescription& model, const Gpu& gpu) {
+  if (gpu.sm.rates.tensor_bf16 <= 0.0) return Precision::fp32;
+  return static_cast<double>(parameter_count(model)) > kPublishedInHalf ? Precision::bf16 : Precision::fp32;
 }
 
 /// What `read` makes of the description that `key` names: a mistake without a place, or of a file that is not there, is
@@ -169,10 +177,13 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
             : read_model();
   if (root.has("inference") && root.has("training"))
     root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
-  const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
-                                                        : read_training(root["training"], scenario.software,
-                                                                        scenario.cluster ? &*scenario.cluster : nullptr,
-                                                                        facts_of(scenario.model, root["training"]));
+  const Precision usual = usual_precision(scenario.model, scenario.gpu);
+  const TrainingSection section =
+      root.has("inference")
+          ? read_inference(root["inference"], scenario.software, usual)
+          : read_training(root["training"], scenario.software, scenario.cluster ? &*scenario.cluster : nullptr,
+                          facts_of(scenario.model, root["training"], usual));
+  scenario.assumes_precision = section.assumes_precision;
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;
@@ -317,6 +328,15 @@ Scenario load_scenario(const ScenarioSource& source, Descriptions& descriptions)
 Scenario load_scenario(const ScenarioSource& source) {
   Descriptions alone;
   return load_scenario(source, alone);
+}
+
+Scenario load_changed(const AskedScenario& asked, const std::vector<Override>& changes, Descriptions& descriptions) {
+  std::vector<Override> all = asked.changes;
+  if (std::any_of(changes.begin(), changes.end(), [](const Override& change) { return change.key == "cluster"; }))
+    std::erase_if(all, [](const Override& change) { return change.key == "hardware"; });
+  all.insert(all.end(), changes.begin(), changes.end());
+  return load(asked.tree, all, asked.datasheet ? Numbers::datasheet : Numbers::measured, descriptions, &asked.file)
+      .scenario;
 }
 
 SharedScenario load_shared_scenario(const Node& tree, const std::vector<Override>& overrides,

@@ -68,6 +68,7 @@ struct Scenario {
   std::shared_ptr<const RecordedWorkload> recorded;
   AllocatorSettings allocator;
   bool compile = false, cuda_graphs = false;
+  bool assumes_precision = false;  ///< nobody named one: training.precision is what networks of that size usually have
   MeasuredBeside measured;
   std::shared_ptr<const AskedScenario> asked;  ///< null where load_scenario did not make it
 };

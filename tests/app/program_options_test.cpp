@@ -48,6 +48,15 @@ TEST(ProgramOptions, TheVersionNamesWhatItWasBuiltWith) {
   EXPECT_THAT(run.out, HasSubstr(fmt::format(", oneTBB {}.{}, ", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)));
 }
 
+TEST(ProgramOptions, HelpAndVersionAreSpelledAsPeopleDo) {
+  const std::string version = run_program("--version").out, help = run_program("--help").out;
+  for (const char* spelled : {"version", "-v", "-V"}) EXPECT_EQ(run_program(spelled).out, version) << spelled;
+  EXPECT_EQ(run_program("help").out, help);
+  for (const char* command : {"predict", "hardware", "exercise"})
+    EXPECT_EQ(run_program(std::string("help ") + command).out, run_program(std::string(command) + " --help").out);
+  EXPECT_EQ(run_program("help nothing").exit_code, 2);
+}
+
 // A recording takes long: what is wrong with the question is told before it begins.
 TEST(ProgramOptions, AScriptIsRecordedForAGpuThatThereIs) {
   const std::string script = file_with("script.py", "raise SystemExit('it ran')\n");

@@ -22,7 +22,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.sequence_length", "Tokens of a sequence, or of a row of packed ones; a network that reads images has one length and needs none"},
     {kScenario, "training.packed_lengths", "Sequences packed into each row of the batch: tokens of each (the last has what is left), or a list that adds up to sequence_length. FlashAttention is told their cumulative lengths, positions restart; none: a row is one sequence"},
     {kScenario, "training.gradient_accumulation", "Micro-batches of one optimizer step"},
-    {kScenario, "training.precision", "Types of tensors and arithmetic; amp is autocast, bf16 has the optimizer's states too, apex-o2 fp16 with fp32 copies"},
+    {kScenario, "training.precision", "Types of tensors and arithmetic; amp is autocast, bf16 has the optimizer's states too, apex-o2 fp16 with fp32 copies; not given: bf16 for a network of more than 1 B parameters on a GPU that has it, fp32 for others"},
     {kScenario, "training.weight_dtype", "Type that the network is loaded in where autocast computes in 16 bits (from_pretrained(dtype=...) with Trainer's bf16 or fp16); not given: fp32 under autocast, and 16 bits beside adapters where the network has more than 1 B parameters, as checkpoints of that size are published"},
     {kScenario, "training.attention", "Matrix products and softmax of the model's code (eager), or scaled_dot_product_attention: PyTorch's choice (sdpa) or one backend"},
     {kScenario, "training.optimizer", "Name of an optimizer in its default implementation, or both"},
