@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sim/answer/changes.h"
+#include "sim/scenario/descriptions.h"
 #include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
@@ -13,13 +14,13 @@ namespace ridgeline {
 namespace {
 
 /// Empty where the change cannot be had on this GPU, does not fit or is not worth saying.
-std::optional<Advice> tried(const Change& change, const StepRun& run) {
+std::optional<Advice> tried(const Change& change, const StepRun& run, Descriptions& known) {
   constexpr double kWorthSaying = 0.02;  // of the step, or of the memory
   keep_budget("trying changes");
-  Scenario changed = run.scenario();
-  change.apply(changed);
+  std::optional<Scenario> changed = with_change(run.scenario(), change, known);
+  if (!changed) return std::nullopt;
   try {
-    const StepRun other(run.session(), std::move(changed), run.engine());
+    const StepRun other(run.session(), std::move(*changed), run.engine());
     const Seconds step = run.timeline().step, changed_step = other.timeline().step;
     const MemoryPrediction &memory = run.memory(), &then = other.memory();
     const Advice advice{change.set, step - changed_step, memory.needed - then.needed, change.why};
@@ -53,13 +54,15 @@ std::vector<Advice> find_advice(const StepRun& run) {
     if (!known) changes.push_back(std::move(change));
   }
   std::vector<Advice> out;
+  Descriptions known;
   // Each trial holds a step of its own: as many at once as there are cores, and as the memory has slots for.
   const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   for (std::size_t begin = 0; begin < changes.size(); begin += at_once) {
     std::vector<std::future<std::optional<Advice>>> trials;
     for (std::size_t i = begin; i < std::min(begin + at_once, changes.size()); ++i)
-      trials.push_back(std::async(
-          std::launch::async, with_same_budget([&, i] { return evaluated([&] { return tried(changes[i], run); }); })));
+      trials.push_back(std::async(std::launch::async, with_same_budget([&, i] {
+                                    return evaluated([&] { return tried(changes[i], run, known); });
+                                  })));
     for (auto& trial : trials)
       if (auto advice = trial.get()) out.push_back(std::move(*advice));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/answer/step_run.h"
+#include "sim/scenario/descriptions.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -106,6 +107,44 @@ std::vector<Change> replay_changes(const Scenario& s, const StepShares& shares) 
 }
 
 }  // namespace
+
+std::vector<config::Override> overrides_of(std::span<const std::string> sets) {
+  std::vector<config::Override> changes;
+  for (std::string_view set : sets)
+    while (!set.empty()) {
+      const std::size_t end = std::min(set.find(' '), set.size());
+      changes.push_back(config::parse_override(set.substr(0, end)));
+      set.remove_prefix(std::min(set.size(), end + 1));
+    }
+  return changes;
+}
+
+namespace {
+
+/// Nothing where the program refuses them.
+std::optional<Scenario> read_with(const AskedScenario& asked, std::span<const std::string> sets, Descriptions& known) {
+  try {
+    return load_changed(asked, overrides_of(sets), known);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+/// Changes can be read as the scenario was.
+bool is_in_words(const Scenario& scenario) { return scenario.asked != nullptr && scenario.recorded == nullptr; }
+
+}  // namespace
+
+bool accepts(const Scenario& scenario, std::span<const std::string> sets, Descriptions& known) {
+  return !is_in_words(scenario) || read_with(*scenario.asked, sets, known).has_value();
+}
+
+std::optional<Scenario> with_change(const Scenario& scenario, const Change& change, Descriptions& known) {
+  if (is_in_words(scenario)) return read_with(*scenario.asked, {&change.set, 1}, known);
+  Scenario changed = scenario;
+  change.apply(changed);
+  return changed;
+}
 
 std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   if (s.recorded) return replay_changes(s, shares);
@@ -211,6 +250,7 @@ std::vector<Change> memory_changes(const Scenario& s) {
 }
 
 std::vector<std::string> changes_that_make_it_fit(Session& session, const Scenario& scenario) {
+  Descriptions known;
   std::vector<std::string> taken;
   Scenario current = scenario;
   const auto take = [&](const Change& change) {
@@ -226,6 +266,9 @@ std::vector<std::string> changes_that_make_it_fit(Session& session, const Scenar
     const Change* smallest = nullptr;
     std::int64_t needed = memory_of(current).needed;
     for (const Change& change : changes) {
+      std::vector<std::string> sets = taken;
+      sets.push_back(change.set);
+      if (!accepts(scenario, sets, known)) continue;
       Scenario changed = current;
       change.apply(changed);
       try {

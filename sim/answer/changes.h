@@ -3,20 +3,33 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "sim/config/override.h"
 #include "sim/scenario/scenario.h"
 
 namespace ridgeline {
 
 class Session;
+struct Descriptions;
 
 struct Change {
   std::string set;  ///< as --set takes it; several keys are separated by a space
   std::string why;
   std::function<void(Scenario&)> apply;
 };
+
+/// Changes as --set takes them, several parted by a space.
+std::vector<config::Override> overrides_of(std::span<const std::string> sets);
+/// Whether the program takes the scenario with these changes. True of a scenario that nobody asked for in words, and of
+/// recorded steps, whose reader knows no other refusals. `known` is of one question: a file may have changed since.
+bool accepts(const Scenario& scenario, std::span<const std::string> sets, Descriptions& known);
+/// The scenario with the change, as the program reads it where somebody asked for it in words: choices that it leaves
+/// unsaid are made anew. Nothing where the program refuses it.
+std::optional<Scenario> with_change(const Scenario& scenario, const Change& change, Descriptions& known);
 
 /// Parts of a step that some changes shorten.
 struct StepShares {

@@ -15,14 +15,16 @@ namespace ridgeline {
 
 Prediction full_prediction(const StepRun& run, const Beside& beside) {
   Prediction prediction = run.prediction();
-  for (std::string& note : unread_changes(run)) prediction.notes.push_back(std::move(note));
+  prediction.unread = unread_changes(run);
+  prediction.notes.insert(prediction.notes.end(), prediction.unread.begin(), prediction.unread.end());
   if (beside.advice) {
     for (std::string& line : assumptions_of(run)) prediction.notes.push_back(std::move(line));
     prediction.advice = find_advice(run);
     if (run.trace().calls.size() > kMostCallsToTry)
       prediction.notes.push_back(
           fmt::format("changes were not tried: the run has {} operations", run.trace().calls.size()));
-    if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
+    if (!prediction.memory.fits && beside.would_fit)
+      prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
   }
   if (beside.sensitivity)
     prediction.sensitivity = beside.sensitivity_keys ? step_sensitivity(run) : resource_sensitivity(run);

@@ -7,7 +7,8 @@ namespace ridgeline {
 
 /// What else is asked for. Each costs further runs.
 struct Beside {
-  bool advice = true;  ///< changes that save time or memory; those that make it fit where it does not
+  bool advice = true;     ///< changes that save time or memory; those that make it fit where it does not
+  bool would_fit = true;  ///< beside advice, the changes that together make it fit
   bool sensitivity = false;
   bool sensitivity_keys = true;    ///< of it, every number of the chip by itself
   bool memory_of_modules = false;  ///< where the step's memory is known

@@ -85,7 +85,9 @@ MemoryPrediction prediction_of(const MemoryResult& r, const StepProgram& program
           .peak_op = op_name(program, r.peak.call),
           .peak_phase = r.peak.phase,
           .peak_layer = r.peak.layer,
-          .needed = r.device_used};
+          .needed = r.device_used,
+          .needed_at_peak = r.breakdown,
+          .needed_unused = r.cached_unused};
 }
 
 void set_range(MemoryPrediction& m, const Software& software) {
@@ -114,7 +116,10 @@ MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions option
                        failure.details.missing,
                        failure.held};
     options.capacity = kNoEnd;
-    m.needed = run_memory(program, options).device_used;
+    const MemoryResult whole = run_memory(program, options);
+    m.needed = whole.device_used;
+    m.needed_at_peak = whole.breakdown;
+    m.needed_unused = whole.cached_unused;
   }
   set_range(m, software);
   if (m.runs && m.needed_high > m.capacity) {

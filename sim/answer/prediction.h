@@ -132,6 +132,7 @@ struct Prediction {
   std::vector<KernelGroup> kernels;                 ///< longest first
   std::vector<Advice> advice;                       ///< most time saved first, then most memory
   std::vector<std::string> notes;                   ///< approximations and warnings
+  std::vector<std::string> unread;                  ///< of `notes`: changed numbers that this step does not depend on
   std::vector<ApproximatedOp> approximated;         ///< each with a note among `notes`
   std::optional<Generation> generation;
   std::optional<ParallelPrediction> parallel;  ///< of several GPUs

@@ -15,6 +15,7 @@
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
 #include "sim/app/version.h"
+#include "sim/app/waiting.h"
 #include "sim/config/config_error.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_error.h"
@@ -77,6 +78,11 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
   return options.check && !all_fit ? kDoesNotFit : 0;
 }
 
+Detail detail_of(const AnswerOptions& options) {
+  if (options.quiet) return Detail::line;
+  return options.summary && !options.explain ? Detail::summary : Detail::everything;
+}
+
 }  // namespace
 
 void AnswerOptions::add_to(CLI::App& command) {
@@ -108,6 +114,13 @@ void AnswerOptions::add_to(CLI::App& command) {
   command.add_flag("--check", check, "exit code 3 where the step does not fit its device");
   command.add_flag("--sensitivity", sensitivity, "what 10 % more of each resource would give");
   command.add_flag("--notes", all_notes, "every note instead of a line for each kind");
+}
+
+void AnswerOptions::add_detail_to(CLI::App& command) {
+  summary = true;
+  auto* more = command.add_flag("--explain", explain,
+                                "all that is known: phases, kernels, host, energy, every change that would help");
+  command.add_flag("--quiet", quiet, "one line: fits or not, time, memory")->excludes(more);
 }
 
 int answer_of_recording(const ScenarioOptions& asked, const AnswerOptions& options) {
@@ -145,14 +158,25 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   });
   make(options.op_trace, [&] { return answer_op_trace(run); });
   make(options.memory_snapshot, [&] { return answer_memory_snapshot(run); });
-  prediction = full_prediction(
-      run,
-      {.advice = !options.no_advice, .sensitivity = options.sensitivity, .memory_of_modules = options.modules > 0});
+  const Detail detail = detail_of(options);
+  const bool all = options.format == "json" || detail == Detail::everything || !options.html.empty();
+  // What does not run is shown with ways that do, each predicted, not with what would help it if it had the memory.
+  const bool climbs = !options.no_advice && options.format != "json" && detail != Detail::line && !run.memory().runs;
+  const Waiting waiting("predicting");
+  const std::vector<LadderRow> ladder = climbs ? ladder_of(run) : std::vector<LadderRow>{};
+  prediction = full_prediction(run, {.advice = !options.no_advice && (all || (detail == Detail::summary && !climbs)),
+                                     .would_fit = all,
+                                     .sensitivity = options.sensitivity,
+                                     .memory_of_modules = options.modules > 0});
   make(options.html, [&] {
     const std::string title = fmt::format("{} on {}", run.scenario().title, run.scenario().gpu.title);
     return page_text(title, nlohmann::ordered_json::array({answer_page_part(run, prediction, title)}), {});
   });
-  const AnswerParts more{.memory_report = options.memory_report, .modules = options.modules};
+  const AnswerParts more{.memory_report = options.memory_report,
+                         .modules = options.modules,
+                         .detail = detail,
+                         .run_tokens = options.run_tokens,
+                         .ladder = climbs ? &ladder : nullptr};
   const std::string shown = options.format == "json"
                                 ? answer_json(run, prediction, more, tool_and_revision())
                                           .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +

@@ -12,10 +12,15 @@ struct AnswerOptions {
   std::string engine = "analytic", format = "text", op_trace, memory_snapshot, timeline, html;
   bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false, all_notes = false,
        check = false, timeline_compact = false;
+  bool summary = false;  ///< the first answer unless `explain` asks for more
+  bool explain = false, quiet = false;
   int modules = 0;
+  double run_tokens = 0.0;  ///< of --tokens
 
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);
+  /// For commands whose text is the first answer: --explain and --quiet.
+  void add_detail_to(CLI::App& command);
 };
 
 /// Prints the prediction of a described or recorded step and writes the files asked for; returns the exit code. Throws

@@ -20,6 +20,7 @@ void add_predict_command(CLI::App& program, Outcome& outcome) {
   options->scenario.add_to(*command);
   options->scenario.add_cuda_graphs_to(*command);
   options->answer.add_to(*command);
+  options->answer.add_detail_to(*command);
   command->add_option("--record", options->script,
                       "a PyTorch training script, run without a GPU until its steady step was recorded; needs PyTorch "
                       "(python3, or RIDGELINE_PYTHON)");

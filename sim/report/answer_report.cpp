@@ -12,9 +12,11 @@
 #include "sim/report/json/question_json.h"
 #include "sim/report/page/page_data.h"
 #include "sim/report/replay_report.h"
+#include "sim/report/sensitivity_report.h"
 #include "sim/report/text/memory_report_text.h"
 #include "sim/report/text/module_text.h"
 #include "sim/report/text/prediction_text.h"
+#include "sim/report/text/summary_text.h"
 #include "sim/report/timeline/chrome_trace.h"
 #include "sim/scenario/step_amount.h"
 #include "sim/trace/op_trace/write_op_trace.h"
@@ -47,6 +49,8 @@ ReplayResult replay_of(const StepRun& run, const Prediction& prediction) {
   return replay;
 }
 
+constexpr std::size_t kAllRows = 100;
+
 /// Classes in Python: of the optimizer, and of what one layer is.
 std::string_view class_of(OptimizerKind kind) {
   switch (kind) {
@@ -74,8 +78,20 @@ std::string_view block_of(ModelFamily family) {
 
 std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, const AnswerParts& more) {
   const Scenario& scenario = run.scenario();
-  std::string text = scenario.recorded ? replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes)
-                                       : prediction_text(scenario, prediction, notes);
+  if (more.detail == Detail::line) return summary_line(scenario, prediction);
+  std::string text;
+  if (scenario.recorded) {
+    text = replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes);
+  } else if (more.detail == Detail::summary) {
+    text = summary_text(scenario, prediction, more.ladder, more.run_tokens);
+    if (prediction.sensitivity) text += sensitivity_table(*prediction.sensitivity);
+    if (notes == Notes::all) text += notes_text(prediction, nullptr, notes);
+  } else {
+    text = prediction_text(scenario, prediction, notes);
+    if (more.run_tokens > 0.0 && prediction.memory.runs)
+      text += "\n  run           " + run_words(scenario, prediction, more.run_tokens) + "\n";
+    if (more.ladder != nullptr) text += "\n" + ladder_text(*more.ladder, kAllRows);
+  }
   if (more.modules > 0) text += module_table(prediction.modules, more.modules, knows_allocations(scenario));
   if (more.memory_report) text += memory_report_text(memory_report_of(run));
   return text;

@@ -1,19 +1,28 @@
 // The answer to a question of any kind, described or recorded: as text, as JSON, as the files that other tools read.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "sim/answer/step_run.h"
 #include "sim/report/text/notes.h"
+#include "sim/study/ladder.h"
 #include "sim/units/text_buffer.h"
 
 namespace ridgeline {
 
 /// What is told on demand.
+/// The first answer (summary_text), one line of it, or all that is known.
+enum class Detail : std::uint8_t { everything, summary, line };
+
 struct AnswerParts {
   bool memory_report = false;  ///< who holds the memory
   int modules = 0;             ///< levels of the network by which time and memory are told; 0: a line
+  Detail detail = Detail::everything;
+  double run_tokens = 0.0;                         ///< of a run to be told about; 0: none
+  const std::vector<LadderRow>* ladder = nullptr;  ///< of a step that does not run; null: none was made
 };
 
 /// `prediction` is that of `run`, with what was asked for beside it; `more` is what to add to them;

@@ -70,8 +70,7 @@ a chip, 40.00 GiB
                 with the spread of such predictions to spare: micro-batch 9
                 the scenario's batch of 12 is no multiple of it
   same batch    micro-batch 6 x 3 a step: 180 ms a step, 160 samples/s, 9.00 GiB of the device
-  limited by    micro-batch 11 runs out in bmm of the backward, block 5, 40.0 MiB short of the 96.0
-                MiB it asks for (temporaries)
+  limited by    micro-batch 11 runs out in bmm of the backward, block 5, at 96.0 MiB of temporaries
                 it would take 44.00 GiB, 4.00 GiB more than there is; most of it activations
   search        3 batches in 250 ms: 1 16 (no) 10
 )");

@@ -32,6 +32,7 @@ std::string page_of(const Prediction& p, const Scenario& s = made_scenario()) {
 // 160 samples/s at 350 W: 2.1875 J each. 1000 kernels less 96 and 48 are 856, 180 ms less 90 and 16 are 74.
 TEST(PredictionText, EachRowSaysWhatThePredictionHas) {
   EXPECT_EQ(page_of(made_prediction()), R"(a made step
+FITS: needs 12.75 of 40.00 GiB
 nvidia-made: 8 x 512 tokens, amp-fp16 · analytic engine · a-software
 
   step time     200 ms (190 ms to 215 ms)   160 samples/s   81,920 tokens/s
@@ -149,11 +150,18 @@ TEST(PredictionText, MemoryThatRanOutSaysWhereAndWhatWouldHelp) {
   EXPECT_THAT(page_of(p), HasSubstr(R"(
   memory        10.00 GiB allocated, 11.00 GiB reserved, 12.50 GiB in nvidia-smi; DOES NOT FIT in
                 40.00 GiB
-                runs out in bmm of the forward, block 7, 40.0 MiB short of the 96.0 MiB it asks for
-                (activations); with room enough it would take 12.75 GiB
+                runs out in bmm of the forward, block 7, at 96.0 MiB of activations; the whole step
+                needs 12.75 GiB
                 fits with --set training.micro_batch=4 --set training.attention=flash --set
                 training.precision=bf16
 )"));
+}
+
+TEST(PredictionText, WhatRanOutOfMemoryHasATimeWithACondition) {
+  Prediction p = made_prediction();
+  EXPECT_THAT(page_of(p), Not(HasSubstr("if it had the memory")));
+  p.memory.runs = p.memory.fits = false;
+  EXPECT_THAT(page_of(p), HasSubstr("200 ms (190 ms to 215 ms) if it had the memory"));
 }
 
 TEST(PredictionText, MemoryWithinTheSpreadMayNotFit) {

@@ -57,17 +57,15 @@ TEST(WrappedText, TheMarginStandsOnceAndItsWidthBelow) {
   EXPECT_EQ(out, "  note: " + std::string(92, 'a') + "\n        b\n");
 }
 
-TEST(MemoryWords, AShortageSaysWhereAndHowMuch) {
+TEST(MemoryWords, AShortageSaysWhereNotHowMuchTheStepLacks) {
   MemoryShortage oom;
   oom.op = "bmm", oom.phase = Phase::backward, oom.layer = 0, oom.category = Category::optimizer_state;
   oom.requested_bytes = 3 << 20, oom.missing_bytes = 1 << 20;
-  EXPECT_EQ(shortage_words(oom),
-            "in bmm of the backward, block 0, 1.00 MiB short of the 3.00 MiB it asks for (optimizer state)");
+  EXPECT_EQ(shortage_words(oom), "in bmm of the backward, block 0, at 3.00 MiB of optimizer state");
   oom.layer = -1;
-  EXPECT_EQ(shortage_words(oom),
-            "in bmm of the backward, 1.00 MiB short of the 3.00 MiB it asks for (optimizer state)");
+  EXPECT_EQ(shortage_words(oom), "in bmm of the backward, at 3.00 MiB of optimizer state");
   oom.phase = Phase::setup;
-  EXPECT_EQ(shortage_words(oom), "setting up, 1.00 MiB short of the 3.00 MiB it asks for (optimizer state)");
+  EXPECT_EQ(shortage_words(oom), "setting up, at 3.00 MiB of optimizer state");
   oom.held = {4, 3, 9, 2, 1, 8, 0};
   EXPECT_EQ(largest_category(oom), static_cast<std::size_t>(Category::optimizer_state));
   oom.held = {4, 9, 9, 2, 1, 8, 0};

@@ -19,7 +19,11 @@ std::string words(std::string_view name) {
 }
 
 void write_wrapped(std::string& out, std::string_view margin, std::string_view text) {
-  const std::size_t width = page_width() - margin.size();
+  write_wrapped(out, margin, text, page_width());
+}
+
+void write_wrapped(std::string& out, std::string_view margin, std::string_view text, std::size_t columns) {
+  const std::size_t width = columns - margin.size();
   bool first = true;
   while (!text.empty()) {
     std::size_t length = std::min(width, text.size());
@@ -38,10 +42,8 @@ std::string shortage_words(const MemoryShortage& oom) {
                                 ? "setting up"
                                 : fmt::format("in {} of the {}{}", oom.op, phase_name(oom.phase),
                                               oom.layer >= 0 ? fmt::format(", block {}", oom.layer) : "");
-  // Often a few MiB: in the unit that fits, not in hundredths of a GiB.
-  const auto size = [](std::int64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); };
-  return fmt::format("{}, {} short of the {} it asks for ({})", where, size(oom.missing_bytes),
-                     size(oom.requested_bytes), words(kCategoryNames[static_cast<std::size_t>(oom.category)]));
+  return fmt::format("{}, at {} of {}", where, to_string(Bytes{static_cast<double>(oom.requested_bytes)}),
+                     words(kCategoryNames[static_cast<std::size_t>(oom.category)]));
 }
 
 std::size_t largest_category(const MemoryShortage& shortage) {

@@ -13,9 +13,11 @@ namespace ridgeline {
 std::string gib(std::int64_t bytes);
 /// "optimizer_state" as "optimizer state".
 std::string words(std::string_view name);
-/// Text under a margin, wrapped at 98 columns; continued lines are indented as far as the margin.
+/// Text under a margin, wrapped at the page's width; continued lines are indented as far as the margin.
 void write_wrapped(std::string& out, std::string_view margin, std::string_view text);
-/// "in softmax of the forward, block 3, 24.0 MiB short of the 96.0 MiB it asks for (activations)".
+/// The same in lines of at most `columns`.
+void write_wrapped(std::string& out, std::string_view margin, std::string_view text, std::size_t columns);
+/// Where memory ran out, not how much the step lacks: "in softmax of the forward, block 3, at 96.0 MiB of activations".
 std::string shortage_words(const MemoryShortage& shortage);
 /// Entry of Category that held most when memory ran out.
 std::size_t largest_category(const MemoryShortage& shortage);

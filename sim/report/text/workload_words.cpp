@@ -1,0 +1,67 @@
+#include "sim/report/text/workload_words.h"
+
+#include <fmt/format.h>
+
+#include "sim/answer/replay.h"
+#include "sim/trace/read_recording.h"
+
+namespace ridgeline {
+
+const char* name_of_precision(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return "fp32";
+    case Precision::tf32: return "tf32";
+    case Precision::amp_fp16: return "amp-fp16";
+    case Precision::amp_bf16: return "amp-bf16";
+    case Precision::bf16: return "bf16";
+    case Precision::apex_o2: return "apex-o2";
+  }
+  return "?";
+}
+
+std::string assumed_precision(const Scenario& s) {
+  return s.assumes_precision ? fmt::format(", {} because nothing was said", name_of_precision(s.training.precision))
+                             : "";
+}
+
+std::string training_line(const TrainingDescription& t) {
+  if (t.inference) {
+    std::string line = fmt::format("{} x {} tokens, {}, without gradients", t.inference->sequences, t.sequence_length,
+                                   name_of_precision(t.precision));
+    if (t.inference->new_tokens > 0) line += fmt::format(", {} new tokens", t.inference->new_tokens);
+    if (t.inference->beams > 1) line += fmt::format(", {} beams", t.inference->beams);
+    return line;
+  }
+  std::string line =
+      fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
+  if (t.weight_dtype) line += fmt::format(" over weights in {}", name_of(*t.weight_dtype));
+  if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
+  if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
+  if (t.activation_checkpointing == ActivationCheckpointing::operations) line += ", checkpointed by operation";
+  if (t.activation_offload != ActivationOffload::none)
+    line += fmt::format(", saved tensors in the host's {} memory",
+                        t.activation_offload == ActivationOffload::pageable ? "pageable" : "pinned");
+  if (t.lora)
+    line += fmt::format(", adapters of rank {}{}{}", t.lora->rank,
+                        t.lora->dtype == t.stored_type() ? "" : fmt::format(" in {}", name_of(t.lora->dtype)),
+                        t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");
+  if (t.parallel.pipelined())
+    line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
+                        t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");
+  if (t.parallel.one_process()) line += fmt::format(", in one process over {} GPUs", t.parallel.gpus());
+  else if (t.parallel.several())
+    line += t.parallel.pipelined()    ? fmt::format(", {} of them", t.parallel.data)
+            : t.parallel.context == 1 ? fmt::format(", on each of {} GPUs", t.parallel.gpus())
+                                      : fmt::format(", on {} GPUs", t.parallel.gpus());
+  if (t.parallel.context > 1) line += fmt::format(", each sequence cut over {} ranks", t.parallel.context);
+  return line;
+}
+
+std::string workload_line(const Scenario& s) {
+  if (!s.recorded) return training_line(s.training);
+  const trace::RecordingFile& file = *s.recorded->file;
+  const std::string other = undescribed_gpu(*s.recorded), on = other.empty() ? file.gpu().name : other;
+  return fmt::format("{}{}", trace::name_of(file.format()), on.empty() ? "" : " recorded on " + on);
+}
+
+}  // namespace ridgeline
