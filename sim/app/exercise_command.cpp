@@ -16,6 +16,8 @@
 namespace ridgeline::app {
 namespace {
 
+constexpr std::size_t kExerciseColumns = 80;
+
 struct ExerciseOptions {
   int number = 0;
   std::string answer, format = "text";
@@ -26,7 +28,7 @@ struct ExerciseOptions {
 void write_paragraphs(std::string& out, std::string_view text) {
   std::string paragraph;
   const auto flush = [&] {
-    if (!paragraph.empty()) write_wrapped(out, "  ", paragraph);
+    if (!paragraph.empty()) write_wrapped(out, "  ", paragraph, kExerciseColumns);
     paragraph.clear();
   };
   while (!text.empty()) {
@@ -47,20 +49,37 @@ std::string in_unit(double value, const Exercise& exercise) {
   return fmt::format("{:.4g}{}{}", value, exercise.unit.empty() ? "" : " ", exercise.unit);
 }
 
+/// Commands in lines that a shell takes as they are pasted.
+void write_commands(std::string& out, const Exercise& e) {
+  constexpr std::size_t kFirst = 4, kNext = 8;
+  for (const std::string& command : e.explore) {
+    std::string rest = shown_command(command);
+    std::size_t margin = kFirst;
+    while (margin + rest.size() > kExerciseColumns) {
+      const std::size_t end = rest.rfind(' ', kExerciseColumns - margin - 2);
+      if (end == rest.npos || end == 0) break;
+      out += std::string(margin, ' ') + rest.substr(0, end) + " \\\n";
+      rest.erase(0, end + 1);
+      margin = kNext;
+    }
+    out += std::string(margin, ' ') + rest + "\n";
+  }
+}
+
 void print_question(const Exercise& e, ExerciseNumbers& numbers) {
   std::string out = fmt::format("Exercise {}: {}\n{}, about {} minutes\n\n", e.number, e.title, e.chapter, e.minutes);
   write_paragraphs(out, numbers.filled(e.question));
   out += "\n  to explore, after a guess\n";
-  for (const std::string& command : e.explore) out += "    " + pasted_anywhere(command) + "\n";
-  out += fmt::format("\n  {} {} --answer X{}   ({:.3g} % off is right; --solution shows it)\n",
-                     pasted_anywhere("ridgeline exercise"), e.number,
+  write_commands(out, e);
+  out += fmt::format("\n  {} {} --answer X{}\n  {:.3g} % off is right; --solution shows it\n",
+                     shown_command("ridgeline exercise"), e.number,
                      e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
   print("{}", out);
 }
 
 /// Bars of at most 40 columns.
 void draw(std::string& out, const ExercisePicture& picture, ExerciseNumbers& numbers) {
-  constexpr double kColumns = 40;
+  constexpr double kBar = 40;
   double most = 0;
   std::size_t widest = 0;
   std::vector<double> values;
@@ -74,14 +93,15 @@ void draw(std::string& out, const ExercisePicture& picture, ExerciseNumbers& num
     out += fmt::format(
         "    {:<{}}  {:>8}{}{}  {}\n", picture.bars[i].label, widest, significant_digits(values[i], 3),
         picture.unit.empty() ? "" : " ", picture.unit,
-        std::string(most > 0 ? static_cast<std::size_t>(std::lround(kColumns * std::abs(values[i]) / most)) : 0, '#'));
+        std::string(most > 0 ? static_cast<std::size_t>(std::lround(kBar * std::abs(values[i]) / most)) : 0, '#'));
 }
 
 void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
   std::string out = fmt::format("\n  simulated     {}\n", in_unit(numbers.answer(), e));
   if (!e.measured.empty())
     write_wrapped(out, "  measured      ",
-                  fmt::format("{} ({})", in_unit(numbers.evaluate(e.measured), e), e.measured_source));
+                  fmt::format("{} ({})", in_unit(numbers.evaluate(e.measured), e), e.measured_source),
+                  kExerciseColumns);
   out += '\n';
   write_paragraphs(out, numbers.filled(e.explanation));
   draw(out, e.picture, numbers);
@@ -105,8 +125,8 @@ void print_hint(const Exercise& e, double given, ExerciseNumbers& numbers) {
   std::string out = "\n";
   write_paragraphs(out, hint_for(given, e, numbers));
   out += "\n  then\n";
-  for (const std::string& command : e.explore) out += "    " + pasted_anywhere(command) + "\n";
-  out += fmt::format("  or {} {} --solution\n", pasted_anywhere("ridgeline exercise"), e.number);
+  write_commands(out, e);
+  out += fmt::format("  or {} {} --solution\n", shown_command("ridgeline exercise"), e.number);
   print("{}", out);
 }
 

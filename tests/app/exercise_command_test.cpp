@@ -136,10 +136,12 @@ TEST(Exercise, commands_to_explore_run_from_any_folder) {
     const std::string asked = fmt::format("cd / && PATH=/usr/bin:/bin " RIDGELINE_BINARY " exercise {}", e.number);
     const std::string shown = output_of(asked);
     EXPECT_THAT(shown, HasSubstr("to explore"));
+    EXPECT_EQ(shown.find(RIDGELINE_SOURCE_DIR), shown.npos) << "a place of this machine";
+    std::istringstream lines(shown);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
     const json told = json::parse(output_of(asked + " --format json"));
     for (const json& command : told["explore"]) {
       const std::string pasted = command.get<std::string>();
-      EXPECT_THAT(shown, HasSubstr(pasted));
       if (!seen.insert(pasted).second) continue;
       EXPECT_EQ(std::system(("cd / && (PATH=/usr/bin:/bin; " + pasted + ") >/dev/null").c_str()), 0) << pasted;
     }

@@ -127,8 +127,8 @@ CollectiveLines::Answer CollectiveLines::answer(std::string_view given) const {
 }
 
 std::string cluster_list() {
-  constexpr const char* kColumns = "{:<18} {:>5} {:>5} {:<24} {:<12} {:>12} {:>16}\n";
-  std::string out = fmt::format(kColumns, "cluster", "nodes", "GPUs", "GPU", "interconnect", "GB/s a GPU", "NICs");
+  constexpr const char* kColumns = "{:<18} {:>5} {:>4} {:<16} {:<9} {:>6} {:>15}\n";
+  std::string out = fmt::format(kColumns, "cluster", "nodes", "GPUs", "GPU", "link", "GB/s", "NICs");
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name);
     const bool linked = cluster.interconnect != Interconnect::pcie && cluster.interconnect != Interconnect::none;
@@ -136,7 +136,9 @@ std::string cluster_list() {
     const std::string nics = cluster.nics.count == 0 ? "none"
                                                      : fmt::format("{} x {:.0f} Gbit/s", cluster.nics.count,
                                                                    cluster.nics.rate.value() * 8e-9);
-    out += fmt::format(kColumns, name, cluster.nodes, cluster.gpus, cluster.gpu_name, name_of(cluster.interconnect),
+    constexpr std::string_view kVendor = "nvidia-";
+    const std::string gpu = cluster.gpu_name.substr(cluster.gpu_name.starts_with(kVendor) ? kVendor.size() : 0);
+    out += fmt::format(kColumns, name, cluster.nodes, cluster.gpus, gpu, name_of(cluster.interconnect),
                        fmt::format("{:.4g}", rate * 1e-9), nics);
   }
   return out;

@@ -35,7 +35,25 @@ std::string program() {
   return in_shell(self.string());
 }
 
+/// The same without an absolute path.
+std::string shown_program() {
+  const std::string called = program();
+  std::error_code failed;
+  if (!called.starts_with('/') && !called.starts_with('\'')) return called;
+  const fs::path below = fs::read_symlink("/proc/self/exe", failed).lexically_relative(fs::current_path(failed));
+  constexpr std::ptrdiff_t kNear = 2;  // a build folder and the program in it
+  if (failed || below.empty() || below.string().starts_with("..") || std::distance(below.begin(), below.end()) > kNear)
+    return "ridgeline";
+  return in_shell(below.has_parent_path() ? below.string() : "./" + below.string());
+}
+
 }  // namespace
+
+std::string shown_command(const std::string& command) {
+  constexpr std::string_view kName = "ridgeline";
+  const bool starts = command.starts_with(kName) && (command.size() == kName.size() || command[kName.size()] == ' ');
+  return starts ? shown_program() + command.substr(kName.size()) : command;
+}
 
 std::string pasted_anywhere(const std::string& command) {
   static const std::string called = program();
