@@ -13,6 +13,7 @@ struct Outcome {
 
 void add_predict_command(CLI::App& program, Outcome& outcome);
 void add_fit_command(CLI::App& program, Outcome& outcome);
+void add_fits_command(CLI::App& program, Outcome& outcome);
 void add_compare_command(CLI::App& program, Outcome& outcome);
 void add_sweep_command(CLI::App& program, Outcome& outcome);
 void add_plan_command(CLI::App& program, Outcome& outcome);

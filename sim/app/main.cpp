@@ -84,6 +84,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   program.formatter(std::make_shared<HelpText>());  // commands added from here on have it too
   add_predict_command(program, outcome);
   add_fit_command(program, outcome);
+  add_fits_command(program, outcome);
   add_compare_command(program, outcome);
   add_sweep_command(program, outcome);
   add_plan_command(program, outcome);

@@ -121,7 +121,7 @@ class Search {
 
 }  // namespace
 
-FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view engine) {
+FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view engine, bool would_fit) {
   if (scenario.recorded)
     throw UserError(fmt::format("{}: a recorded step has the batch it was recorded with; fit needs a model",
                                 scenario.recorded->file->path()));
@@ -151,7 +151,7 @@ FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view
         if (candidate.prediction.memory.runs) result.same_batch = std::move(candidate);
       }
     }
-  } else {
+  } else if (would_fit) {
     result.would_fit = changes_that_make_it_fit(session, search.scenario_of(1, search.accumulation_of(1)));
   }
   if (micro_batch < search.most()) {

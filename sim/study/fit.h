@@ -44,7 +44,7 @@ struct FitResult {
   bool monotone = true;                ///< false: some batch failed and a larger one fitted
 };
 
-/// Throws UserError for a scenario that cannot run.
-FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view engine);
+/// Throws UserError for a scenario that cannot run. `would_fit`: where nothing fits, changes are tried.
+FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view engine, bool would_fit = true);
 
 }  // namespace ridgeline
