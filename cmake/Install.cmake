@@ -16,6 +16,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/hw ${CMAKE_SOURCE_DIR}/models ${CMAKE_SOUR
         PATTERN "CMakeLists.txt" EXCLUDE)
 # The recorder that predict --record starts, in whatever Python has PyTorch; the package of component python is for one.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/ridgeline DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline/python FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/tools DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline/data)
 install(FILES ${CMAKE_SOURCE_DIR}/data/kernel_names.json ${CMAKE_SOURCE_DIR}/data/output_schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline/data)
 
 # The manual page and bash's completion, made by the program of its own commands.

@@ -15,6 +15,8 @@ namespace ridgeline {
 
 Prediction full_prediction(const StepRun& run, const Beside& beside) {
   Prediction prediction = run.prediction();
+  if (run.scenario().asked)
+    for (const std::string& note : run.scenario().asked->notes) prediction.notes.push_back(note);
   prediction.unread = unread_changes(run);
   prediction.notes.insert(prediction.notes.end(), prediction.unread.begin(), prediction.unread.end());
   if (beside.advice) {

@@ -4,6 +4,7 @@
 #include "sim/app/answer.h"
 #include "sim/app/commands.h"
 #include "sim/app/script_recording.h"
+#include "sim/config/write_yaml.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -14,6 +15,7 @@ void add_predict_command(CLI::App& program, Outcome& outcome) {
     AnswerOptions answer;
     std::string script;
     std::vector<std::string> arguments;
+    bool print_scenario = false;
   };
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("predict", "step time and peak memory of one training step, with reasons");
@@ -24,11 +26,17 @@ void add_predict_command(CLI::App& program, Outcome& outcome) {
   command->add_option("--record", options->script,
                       "a PyTorch training script, run without a GPU until its steady step was recorded; needs PyTorch "
                       "(python3, or RIDGELINE_PYTHON)");
+  command->add_flag("--print-scenario", options->print_scenario,
+                    "print the question as a scenario file, with the place each value comes from, and predict nothing");
   command->add_option("arguments", options->arguments, "of the script of --record, after --");
   command->callback([options, &outcome] {
     if (options->script.empty()) {
       if (!options->arguments.empty())
         throw UserError(fmt::format("{}: one scenario is predicted at a time", options->arguments.front()));
+      if (options->print_scenario) {
+        fmt::print("{}", config::write_yaml(load_scenario(options->scenario.source()).asked->tree));
+        return;
+      }
       outcome.exit_code = answer(options->scenario, options->answer);
       return;
     }

@@ -12,13 +12,15 @@ namespace {
 
 struct SchemaOptions {
   std::string name;
-  bool keys = false, names = false;
+  bool keys = false, names = false, tools = false;
 };
 
 void run(const SchemaOptions& options) {
   const std::vector<InputDocument> documents = input_documents();
   if (options.keys) {
     print("{}", keys_markdown(documents));
+  } else if (options.tools) {
+    print("{}", tools_markdown());
   } else if (options.names) {
     for (const std::string& name : schema_names(documents)) print("{}\n", name);
   } else {
@@ -34,6 +36,7 @@ void add_schema_command(CLI::App& program, Outcome&) {
   command->add_option("name", options->name, "kind of file or output that a document is checked against (--names)");
   command->add_flag("--names", options->names, "the kinds, a line each");
   command->add_flag("--keys", options->keys, "every key of every file with its meaning (docs/keys.md)");
+  command->add_flag("--tools", options->tools, "keys of other tools' training configurations (docs/tools.md)");
   command->callback([options] { run(*options); });
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "sim/config/named_file.h"
 #include "sim/hardware/software_choice.h"
 #include "sim/scenario/driver_names.h"
 #include "sim/trace/read_recording.h"
@@ -18,15 +19,6 @@ using config::Value;
 /// Twenty-four of twenty-eight steps lie this close to their replays (fourteen networks beside a rented
 /// NVIDIA H200, whose host changed its speed by up to two within a minute).
 constexpr double kSpreadAsRecorded = 0.35;
-
-/// Beside the file that names it, else as seen from where one stands.
-std::string path_of(const Value& trace) {
-  const std::filesystem::path named = trace.text();
-  if (named.is_absolute() || !trace.origin().name) return named.string();
-  const std::filesystem::path beside = std::filesystem::path(*trace.origin().name).parent_path() / named;
-  std::error_code ignored;
-  return (std::filesystem::exists(beside, ignored) ? beside.lexically_normal() : named).string();
-}
 
 std::optional<Precision> precision_of(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, Precision>, 5> kNames{{{"fp32", Precision::fp32},
@@ -71,7 +63,7 @@ std::string recorded_hardware(const trace::RecordingFile& file) {
 }
 
 std::string recorded_software(const Mapping& root, Descriptions& known, const Gpu& gpu) {
-  const std::string path = path_of(root["trace"]);
+  const std::string path = config::named_file(root["trace"]);
   const auto file = known.recordings.get(path, [&] { return trace::RecordingFile(path); });
   return software_of_toolkit(file->toolkit(), gpu);
 }
@@ -82,7 +74,7 @@ void read_recorded(const Mapping& root, bool host_given, bool model_changed, Des
     if (root.has(key))
       root[key].fail(fmt::format("the recording ({}) says what ran: leave out trace or {}", trace.text(), key));
   if (model_changed) trace.fail("a recorded step has no model whose keys could be changed");
-  const std::string path = path_of(trace);
+  const std::string path = config::named_file(trace);
   auto recorded = std::make_shared<RecordedWorkload>();
   recorded->file = known.recordings.get(path, [&] { return trace::RecordingFile(path); });
   const trace::RecordingFile& file = *recorded->file;

@@ -13,6 +13,7 @@
 #include "sim/network/load_cluster.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_checkpointing.h"
+#include "sim/scenario/read_from.h"
 #include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_recipe.h"
 #include "sim/scenario/read_recorded.h"
@@ -247,15 +248,18 @@ void open_short_optimizer(Node& tree, const Override& change) {
 
 SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers numbers, Descriptions& known,
                     const std::string* asked_of = nullptr) {
-  const Split changes = split_by_target(overrides);
+  Split changes = split_by_target(overrides);
   for (const Override& change : changes.scenario) {
     open_short_optimizer(tree, change);
     config::apply_override(tree, change);
   }
   leave_hardware_to_cluster(tree, changes.scenario);
+  LaidUnder from = lay_under(tree);
+  for (Override& change : from.model_changes) change.key.erase(0, std::string_view("model.").size());
+  changes.model.insert(changes.model.begin(), from.model_changes.begin(), from.model_changes.end());
 
   const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software", "cluster",
-                                   "allocator", "measured", "engine", "trace", "recorded_on"});
+                                   "allocator", "measured", "engine", "trace", "recorded_on", "from"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
   if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster, known);
@@ -292,7 +296,8 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
     const Node* model = tree.find("model");
     scenario.asked = std::make_shared<const AskedScenario>(AskedScenario{
         *asked_of, tree, overrides, gpu, software, host,
-        model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "", numbers == Numbers::datasheet});
+        model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "", numbers == Numbers::datasheet,
+        std::move(from.notes)});
   }
   return shared;
 }

@@ -52,6 +52,7 @@ struct AskedScenario {
   std::string hardware, software, host;   ///< names or paths
   std::string model;                      ///< likewise; empty where it stands in the scenario, or the step is recorded
   bool datasheet = false;                 ///< measured numbers were left out
+  std::vector<std::string> notes{};       ///< on the file that `from` names, a sentence each
 };
 
 struct Scenario {

@@ -35,6 +35,7 @@ constexpr auto kFlags = std::to_array<ShortFlag>({
     {"--fsdp", "training.parallel.strategy=fsdp", "", "weights, gradients and states sharded over the GPUs of --cluster", "--fully-shard --zero3 --sharded"},
     {"--host", "host={}", "host={}", "host: a name of hw/hosts/ or a path", "--cpu"},
     {"--software", "software={}", "software={}", "software stack: a name of hw/software/ or a path", "--pytorch --torch --pytorch-version"},
+    {"--from", "from={}", "from={}", "training configuration of another tool: DeepSpeed, torchtitan, LLaMA-Factory ... (docs/tools.md)", "--config --deepspeed --accelerate-config"},
     {"--recorded-on", "recorded_on={}", "recorded_on={}", "GPU of a recording: a name of hw/ or a path (default: as the trace names it)", ""},
 });
 // clang-format on

@@ -84,6 +84,12 @@ TEST(Schema, ThePageOfKeysIsTodays) {
   EXPECT_EQ(page, keys_markdown(documents())) << "run `build/ridgeline schema --keys > docs/keys.md`";
 }
 
+TEST(Schema, docs_list_the_keys_of_other_tools) {
+  std::ifstream file(RIDGELINE_SOURCE_DIR "/docs/tools.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(page, tools_markdown()) << "run `build/ridgeline schema --tools > docs/tools.md`";
+}
+
 TEST(Schema, NamesLeadToDefinitionsAndUnknownOnesToTheNearest) {
   for (const std::string& name : schema_names(documents())) {
     const auto schema = schema_json(documents(), name);

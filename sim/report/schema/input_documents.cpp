@@ -85,7 +85,7 @@ void join(std::vector<InputKey>& keys, const std::vector<InputKey>& more) {
 std::vector<InputKey> scenario_keys() {
   Descriptions known;
   const std::set<std::string> names{"title",  "hardware", "model",       "host",   "software",
-                                    "engine", "trace",    "recorded_on", "cluster"};
+                                    "engine", "trace",    "recorded_on", "cluster", "from"};
   const auto read = [&known](const Node& tree) { (void)load_shared_scenario(tree, {}, known); };
   const auto of = [&](const char* text) {
     const auto reader = of_tree(text, read);

@@ -141,6 +141,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "engine", "For notes; commands take --engine"},
     {kScenario, "trace", "A recorded step in the place of model and training: its file, seen from this one"},
     {kScenario, "recorded_on", "GPU of the recording, where it does not say"},
+    {kScenario, "from", "Training configuration of another tool (docs/tools.md), whose keys lie below those of this file: its file, seen from this one"},
 
     {kModel, "name", "What reports call it"},
     {kModel, "aliases", "Other names that --model takes for a file of models/; case, blanks and punctuation do not count"},

@@ -19,6 +19,8 @@ std::vector<std::string> schema_names(std::span<const InputDocument> documents);
 
 /// docs/keys.md.
 std::string keys_markdown(std::span<const InputDocument> documents);
+/// docs/tools.md: the tables of data/tools.
+std::string tools_markdown();
 /// "1 to 1048576", "fp32, tf32 or amp-fp16", "a number with a unit (GB/s, TB/s), above 0"; forms with "; or " between.
 std::string allowed_values(const InputKey& key);
 
