@@ -8,6 +8,8 @@
 #include "sim/hardware/software_choice.h"
 #include "sim/scenario/unread_keys.h"
 #include "sim/trace/read_recording.h"
+#include "sim/workload/composition.h"
+#include "sim/workload/networks/program_model.h"
 
 namespace ridgeline {
 namespace {
@@ -43,6 +45,14 @@ StackNotes notes_of_stack(const Scenario& s) {
   if (!s.model.unread.empty())
     result.notes.push_back(
         fmt::format("keys of the model's config.json that nothing here reads: {}", fmt::join(s.model.unread, ", ")));
+  if (s.model.program.given() && !s.model.program->packaged.empty())
+    result.notes.push_back(fmt::format("kernels of packages that were not measured (not validated): {}",
+                                       fmt::join(s.model.program->packaged, ", ")));
+  if (s.model.composition.given() && s.model.composition->stack.image_rows)
+    result.notes.push_back(
+        fmt::format("one image of {0} x {0} pixels a sequence, {1} of its tokens; a tower beside a language model was "
+                    "not measured (not validated)",
+                    s.model.composition->encoder->image_size, rows_of_image(*s.model.composition)));
   if (const std::vector<std::string> keys = unread_parallel_keys(s.training); s.cluster && !keys.empty())
     result.notes.push_back(
         fmt::format("keys of training.parallel that nothing reads in this way of training: {}", fmt::join(keys, ", ")));

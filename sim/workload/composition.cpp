@@ -103,12 +103,16 @@ void check_stack(const Mapping& m, Stack& s) {
     m["positions"].fail("disentangled positions are of encoders whose heads have keys of their own");
   if (s.positions == PositionKind::disentangled && s.position_table && s.max_positions < 1)
     m.value().fail("max_positions is missing, which a table of positions needs");
-  if (s.query_key_norm == QueryKeyNorm::width && s.projection != ProjectionKind::separate)
-    m["query_key_norm"].fail("over the width goes with projection: separate");
+  if ((s.query_key_norm == QueryKeyNorm::width || s.query_key_norm == QueryKeyNorm::each_head) &&
+      s.projection != ProjectionKind::separate)
+    m["query_key_norm"].fail("over the width, or with weights of each head, goes with projection: separate");
+  if (s.image_layers > 2) m["image_layers"].fail("expected 1 or 2");
   if (s.query_key_norm != QueryKeyNorm::none && (s.key_value_rank > 0 || s.positions == PositionKind::disentangled))
     m["query_key_norm"].fail("does not go with latent attention or disentangled positions");
-  if (s.position_table && s.positions != PositionKind::disentangled && s.positions != PositionKind::relative)
-    m["position_table"].fail("stands beside disentangled or relative positions; others: positions: learned");
+  if (s.position_table && s.positions != PositionKind::disentangled && s.positions != PositionKind::relative &&
+      !(s.positions == PositionKind::rotary && s.input == InputKind::image))
+    m["position_table"].fail(
+        "stands beside disentangled or relative positions, or an image's rotary ones; others: positions: learned");
   if (s.position_table && s.positions == PositionKind::relative && s.max_positions < 1)
     m.value().fail("max_positions is missing, which a table of positions needs");
   if (s.residual != ResidualKind::serial && (s.layer_scale || s.residual_scale || s.drop_path > 0.0))
@@ -158,6 +162,29 @@ Stack read_stack(const Value& value, const std::vector<std::string>& known, Stac
   return stack;
 }
 
+/// Of the main stack alone.
+void check_head(const Mapping& m, const Stack& s) {
+  for (const char* key : {"image_pool", "image_merge", "image_norm", "image_merge_projection", "image_layers",
+                          "image_width", "image_bias", "image_activation", "image_deep"})
+    if (!s.image_rows && m[key].exists()) m[key].fail("goes with image_rows: true");
+  if (s.pair_loss && s.head != HeadKind::contrastive) m["pair_loss"].fail("goes with head: contrastive");
+  if (s.class_loss != ClassLoss::cross_entropy && s.head != HeadKind::sequence_classification &&
+      s.head != HeadKind::image_classification)
+    m["class_loss"].fail("goes with head: sequence-classification or image-classification");
+  if (s.unread_layers > 0) m["unread_layers"].fail("is of a tower: encoder");
+}
+
+void check_image_rows(const Mapping& m, const Composition& c) {
+  const Stack& s = c.stack;
+  if (!c.encoder || c.encoder->input != InputKind::image || s.input != InputKind::tokens || s.cross_attention)
+    m["image_rows"].fail("goes with an encoder of images and a main stack that reads tokens");
+  const std::int64_t side = c.encoder->patch_side();
+  for (const auto& [key, by] : {std::pair{"image_pool", s.image_pool}, std::pair{"image_merge", s.image_merge}})
+    if (side % by != 0) m[key].fail(fmt::format("{} does not divide the {} patches of a side", by, side));
+  if (s.image_deep > s.layers) m["image_deep"].fail("more projectors than layers");
+  if (s.image_merge_projection && s.image_merge == 1) m["image_merge_projection"].fail("goes with image_merge");
+}
+
 double parameters_at_least(const Stack& s) {
   const auto d = static_cast<double>(s.hidden);
   return static_cast<double>(s.layers) * d * static_cast<double>(s.inner()) *
@@ -176,6 +203,13 @@ std::int64_t only_length(const ModelDescription& model) {
   if (model.program.given()) return model.program->fixed_length;
   if (!model.composition.given() || model.composition->stack.input != InputKind::image) return 0;
   return model.composition->stack.max_positions;
+}
+
+std::int64_t rows_of_image(const Composition& composition) {
+  const Stack& s = composition.stack;
+  if (!s.image_rows) return 0;
+  const std::int64_t side = composition.encoder->patch_side() / s.image_pool / s.image_merge;
+  return side * side;
 }
 
 CompositionHandle without_dropout(const CompositionHandle& composition) {
@@ -209,8 +243,9 @@ ModelDescription read_composition(const Value& value, std::string fallback_name)
   const Mapping m(value, all);
   auto composition = std::make_shared<Composition>();
   composition->stack = read_stack(value, all, {});
+  check_head(m, composition->stack);
   if (m["encoder"].exists()) {
-    Stack like = composition->stack;
+    Stack like = composition->stack.image_rows ? Stack{} : composition->stack;
     like.causal = like.cross_attention = like.drops_layers = false;
     like.head = HeadKind::none;
     like.layer_kinds.clear();
@@ -219,7 +254,8 @@ ModelDescription read_composition(const Value& value, std::string fallback_name)
   }
   const Stack& s = composition->stack;
   if (s.cross_attention && !composition->encoder) m["cross_attention"].fail("goes with an encoder");
-  if (s.head == HeadKind::contrastive && (!composition->encoder || s.projection_width < 1))
+  if (s.image_rows) check_image_rows(m, *composition);
+  if (s.head == HeadKind::contrastive && (!composition->encoder || (s.projection_width < 1 && !s.pair_loss)))
     m["head"].fail("contrastive goes with an encoder and a projection_width");
   if (parameters_at_least(s) > 1e14) value.fail("more parameters than any GPU could ever hold");
   ModelDescription d;

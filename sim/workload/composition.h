@@ -65,7 +65,24 @@ enum class GroupingKind : std::uint8_t {
   broadcast,  ///< views that no fused backend takes
   copied      ///< one for each head
 };
-enum class QueryKeyNorm : std::uint8_t { none, head, width };
+enum class QueryKeyNorm : std::uint8_t {
+  none,
+  head,      ///< weights that all heads share
+  width,     ///< of all heads together
+  each_head  ///< of each head, with weights of its own
+};
+/// What a classifier's scores are compared with.
+enum class ClassLoss : std::uint8_t {
+  cross_entropy,
+  squares,    ///< numbers: the mean squared error
+  each_label  ///< a yes or no for each label: binary cross entropy with logits
+};
+/// Norm of what an image tower gives, before it becomes rows among tokens.
+enum class ImageNorm : std::uint8_t {
+  none,
+  rms,          ///< as those of the main stack
+  layer_joined  ///< a layer norm of patches that are joined
+};
 /// How a router makes shares of scores.
 enum class RouterKind : std::uint8_t {
   softmax,
@@ -241,6 +258,7 @@ struct Stack {
   FeedForwardKind feed_forward_kind = FeedForwardKind::plain;
   std::int64_t feed_forward = 0;  ///< 0 = 4 x hidden
   bool feed_forward_bias = true;
+  std::optional<bool> down_bias;  ///< of the last product, where it differs
   ComposedActivation activation = ComposedActivation::gelu;
   double activation_dropout = 0.0;
   // Experts.
@@ -267,7 +285,20 @@ struct Stack {
   UnreadTop unread_top = UnreadTop::none;
   bool positions_picked = false;  ///< an image's table is gathered from by index
   std::int64_t labels = 2;
+  ClassLoss class_loss = ClassLoss::cross_entropy;
   std::int64_t projection_width = 0;  ///< of a contrastive pair
+  bool pair_loss = false;             ///< each pair of a batch is a yes or no, an image is pooled by a trained query
+  // An encoder's image in the place of marked tokens: patches are pooled, normed, joined and projected.
+  bool image_rows = false;
+  std::int64_t image_pool = 1, image_merge = 1;  ///< patches of a side that are averaged, or joined
+  ImageNorm image_norm = ImageNorm::none;
+  bool image_merge_projection = false;  ///< back to the tower's width, without a bias
+  std::int64_t image_layers = 2;        ///< linear layers up to hidden
+  std::int64_t image_width = 0;         ///< between two of them; 0 = hidden
+  bool image_bias = true;
+  ComposedActivation image_activation = ComposedActivation::gelu;
+  std::int64_t image_deep = 0;     ///< further projectors, whose rows are added behind as many first layers (DeepStack)
+  std::int64_t unread_layers = 0;  ///< of a tower: behind the layer whose result is read
   bool operator==(const Stack&) const = default;
 
   [[nodiscard]] std::int64_t head_width() const { return head_dim > 0 ? head_dim : heads > 0 ? hidden / heads : 0; }
@@ -278,6 +309,8 @@ struct Stack {
     return input == InputKind::tokens && positions != PositionKind::relative &&
            positions != PositionKind::disentangled && !plain;
   }
+  /// Rows that an image of this tower has before they are pooled or joined, without the class token.
+  [[nodiscard]] std::int64_t patch_side() const { return patch > 0 ? image_size / patch : 0; }
   [[nodiscard]] std::int64_t table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
   /// Of what the last layer gives.
   [[nodiscard]] std::int64_t out_width() const {
@@ -337,6 +370,9 @@ struct Composition {
 
 /// Tokens of each sequence where the network takes no others (patches of an image and a class token); 0 = any.
 std::int64_t only_length(const ModelDescription& model);
+
+/// Rows of an image among the tokens of a sequence; 0 = none.
+std::int64_t rows_of_image(const Composition& composition);
 
 /// The same network outside training.
 CompositionHandle without_dropout(const CompositionHandle& composition);

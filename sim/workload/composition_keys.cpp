@@ -7,90 +7,13 @@
 #include <array>
 #include <utility>
 
+#include "sim/workload/composition_choices.h"
+
 namespace ridgeline {
 namespace {
 
 using config::Value;
-template <typename Enum, std::size_t N>
-using Choices = std::array<std::pair<std::string_view, Enum>, N>;
-
-constexpr Choices<InputKind, 3> kInputs{
-    {{"tokens", InputKind::tokens}, {"image", InputKind::image}, {"audio", InputKind::audio}}};
-constexpr Choices<PositionKind, 7> kPositions{{{"none", PositionKind::none},
-                                               {"learned", PositionKind::learned},
-                                               {"sinusoidal", PositionKind::sinusoidal},
-                                               {"rotary", PositionKind::rotary},
-                                               {"alibi", PositionKind::alibi},
-                                               {"relative", PositionKind::relative},
-                                               {"disentangled", PositionKind::disentangled}}};
-constexpr Choices<bool, 2> kCodes{{{"transformers", false}, {"plain", true}}};
-constexpr Choices<RotaryStyle, 3> kRotaryStyles{
-    {{"halves", RotaryStyle::halves}, {"pairs", RotaryStyle::pairs}, {"complex", RotaryStyle::complex}}};
-constexpr Choices<NormKind, 8> kNorms{{{"layer", NormKind::layer},
-                                       {"rms", NormKind::rms},
-                                       {"rms-fused", NormKind::rms_fused},
-                                       {"rms-plus-one", NormKind::rms_plus_one},
-                                       {"rms-cast-last", NormKind::rms_cast_last},
-                                       {"rms-t5", NormKind::rms_t5},
-                                       {"layer-written-out", NormKind::layer_written_out},
-                                       {"layer-plus-one", NormKind::layer_plus_one}}};
-constexpr Choices<NormPlace, 4> kNormPlaces{
-    {{"pre", NormPlace::pre}, {"post", NormPlace::post}, {"both", NormPlace::both}, {"after", NormPlace::after}}};
-constexpr Choices<ResidualKind, 3> kResiduals{{{"serial", ResidualKind::serial},
-                                               {"parallel", ResidualKind::parallel},
-                                               {"parallel-two-norms", ResidualKind::parallel_two_norms}}};
-constexpr Choices<ProjectionKind, 5> kProjections{{{"separate", ProjectionKind::separate},
-                                                   {"fused", ProjectionKind::fused},
-                                                   {"fused-by-head", ProjectionKind::fused_by_head},
-                                                   {"fused-slices", ProjectionKind::fused_slices},
-                                                   {"fused-groups", ProjectionKind::fused_groups}}};
-constexpr Choices<GroupingKind, 3> kGroupings{
-    {{"told", GroupingKind::told}, {"broadcast", GroupingKind::broadcast}, {"copied", GroupingKind::copied}}};
-constexpr Choices<QueryKeyNorm, 3> kQueryKeyNorms{
-    {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"width", QueryKeyNorm::width}}};
-constexpr Choices<ScorePlace, 3> kScorePlaces{
-    {{"attention", ScorePlace::attention}, {"queries", ScorePlace::queries}, {"nowhere", ScorePlace::nowhere}}};
-constexpr Choices<AttentionCode, 4> kAttentionCodes{{{"fused", AttentionCode::fused},
-                                                     {"written-out", AttentionCode::written_out},
-                                                     {"written-out-fp32", AttentionCode::written_out_fp32},
-                                                     {"written-out-flat", AttentionCode::written_out_flat}}};
-constexpr Choices<RouterKind, 3> kRouters{
-    {{"softmax", RouterKind::softmax}, {"sigmoid", RouterKind::sigmoid}, {"sparse-mixer", RouterKind::sparse_mixer}}};
-constexpr Choices<FeedForwardKind, 3> kFeedForwardKinds{{{"plain", FeedForwardKind::plain},
-                                                         {"gated", FeedForwardKind::gated},
-                                                         {"gated-fused", FeedForwardKind::gated_fused}}};
-constexpr Choices<ComposedActivation, 11> kActivationsOfBlocks{
-    {{"gelu", ComposedActivation::gelu},
-     {"gelu-tanh", ComposedActivation::gelu_tanh},
-     {"gelu-spelled-out", ComposedActivation::gelu_spelled_out},
-     {"gelu-written-out", ComposedActivation::gelu_written_out},
-     {"relu", ComposedActivation::relu},
-     {"relu-squared", ComposedActivation::relu_squared},
-     {"silu", ComposedActivation::silu},
-     {"quick-gelu", ComposedActivation::quick_gelu},
-     {"tanh", ComposedActivation::tanh},
-     {"clamped-silu", ComposedActivation::clamped_silu},
-     {"bloom-gelu", ComposedActivation::bloom_gelu}}};
-constexpr Choices<HeadKind, 9> kHeadKinds{{{"none", HeadKind::none},
-                                           {"pretraining", HeadKind::pretraining},
-                                           {"language-model", HeadKind::language_model},
-                                           {"masked-lm", HeadKind::masked_lm},
-                                           {"sequence-classification", HeadKind::sequence_classification},
-                                           {"token-classification", HeadKind::token_classification},
-                                           {"question-answering", HeadKind::question_answering},
-                                           {"image-classification", HeadKind::image_classification},
-                                           {"contrastive", HeadKind::contrastive}}};
-constexpr Choices<UnreadTop, 4> kUnreadTops{
-    {{"none", UnreadTop::none}, {"norm", UnreadTop::norm}, {"dense", UnreadTop::dense}, {"probe", UnreadTop::probe}}};
-constexpr Choices<PoolerKind, 9> kPoolers{{{"none", PoolerKind::none},
-                                           {"pretrained-tanh", PoolerKind::pretrained_tanh},
-                                           {"first-token", PoolerKind::first_token},
-                                           {"dense-tanh", PoolerKind::dense_tanh},
-                                           {"dense-activation", PoolerKind::dense_activation},
-                                           {"class-and-mean", PoolerKind::class_and_mean},
-                                           {"mean", PoolerKind::mean},
-                                           {"mean-norm", PoolerKind::mean_norm},
-                                           {"mean-patches", PoolerKind::mean_patches}}};
+namespace choices = composition_choices;
 
 constexpr config::IntegerRange kStackLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
     kRows{0, std::int64_t{1} << 32}, kRows0 = kRows;
@@ -182,7 +105,7 @@ constexpr CompositionKey integers(std::string_view name, std::string_view meanin
 }
 
 constexpr CompositionKey kCompositionKeys[] = {
-    choice<&Stack::plain, kCodes>("code", "transformers, or plain: PyTorch's own modules put together"),
+    choice<&Stack::plain, choices::kCodes>("code", "transformers, or plain: PyTorch's own modules put together"),
     flag<&Stack::loss_alone>("loss_alone", "the network gives its loss back without the scores"),
     flag<&Stack::output_modules>("output_modules",
                                  "dense, dropout, sum and norm behind a part are a module of their own, as in BERT"),
@@ -193,7 +116,7 @@ constexpr CompositionKey kCompositionKeys[] = {
        if (v.exists() && !v.is("as the software")) s.adds_mask = v.boolean();
      },
      [](const Stack& s) { return s.adds_mask ? ModelValue(*s.adds_mask) : std::string("as the software"); }},
-    choice<&Stack::input, kInputs>("input", "tokens, image or audio"),
+    choice<&Stack::input, choices::kInputs>("input", "tokens, image or audio"),
     integer<&Stack::vocabulary, kRows>("vocabulary", "rows of the token table"),
     integer<&Stack::embedding_width, kWidth0>("embedding_width", "of the tables, projected to hidden; 0 = hidden"),
     flag<&Stack::embedding_projection_bias>("embedding_projection_bias", "of that projection"),
@@ -215,13 +138,13 @@ constexpr CompositionKey kCompositionKeys[] = {
     flag<&Stack::token_dropout>("token_dropout", "rows of masked tokens are set to zero, all are made larger for it"),
     flag<&Stack::contact_head>("contact_head", "a number for each head of each layer, and a bias, that no loss reads"),
     integer<&Stack::audio_bins, kWidth0>("audio_bins", "of a spectrogram with two frames a position"),
-    choice<&Stack::positions, kPositions>("positions",
-                                          "none, learned, sinusoidal, rotary, alibi, relative or disentangled"),
+    choice<&Stack::positions, choices::kPositions>(
+        "positions", "none, learned, sinusoidal, rotary, alibi, relative or disentangled"),
     integer<&Stack::max_positions, kRows0>("max_positions", "longest sequence; 0 = any"),
     integer<&Stack::position_offset, kRows0>("position_offset", "rows of the table before the first position"),
     flag<&Stack::positions_from_tokens>("positions_from_tokens", "counted where a token is no padding"),
-    choice<&Stack::rotary_style, kRotaryStyles>("rotary_style",
-                                                "which numbers are turned together: halves, pairs or complex"),
+    choice<&Stack::rotary_style, choices::kRotaryStyles>("rotary_style",
+                                                         "which numbers are turned together: halves, pairs or complex"),
     number<&Stack::rotary_share>("rotary_share", "part of a head that is turned"),
     integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
     flag<&Stack::rotary_fp32>("rotary_fp32", "heads are turned in fp32"),
@@ -250,14 +173,15 @@ constexpr CompositionKey kCompositionKeys[] = {
     needed<&Stack::layers, kLayers1>("layers", "blocks of attention and feed-forward"),
     needed<&Stack::hidden, kWidth>("hidden", "width"),
     integer<&Stack::layer_groups, kStackLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
-    choice<&Stack::norm, kNorms>("norm",
-                                 "layer, layer-written-out, layer-plus-one, rms, rms-fused (one kernel), rms-plus-one "
-                                 "(weights are distances from one), rms-cast-last or rms-t5"),
+    choice<&Stack::norm, choices::kNorms>(
+        "norm",
+        "layer, layer-written-out, layer-plus-one, rms, rms-fused (one kernel), rms-plus-one "
+        "(weights are distances from one), rms-cast-last or rms-t5"),
     flag<&Stack::norm_weight>("norm_weight", "norms have weights"),
     flag<&Stack::norm_bias>("norm_bias", "layer norms have biases"),
-    choice<&Stack::norm_place, kNormPlaces>(
+    choice<&Stack::norm_place, choices::kNormPlaces>(
         "norm_place", "pre, post (after the sum), both (before a part and on its result) or after (on its result)"),
-    choice<&Stack::residual, kResiduals>("residual", "serial, parallel, or parallel-two-norms"),
+    choice<&Stack::residual, choices::kResiduals>("residual", "serial, parallel, or parallel-two-norms"),
     flag<&Stack::residual_scale>("residual_scale", "what a part gives is multiplied by a number before the sum"),
     flag<&Stack::layer_scale>("layer_scale", "… by a trained vector"),
     number<&Stack::drop_path>("drop_path", "share of sequences that the last layer's parts are left out for"),
@@ -277,12 +201,12 @@ constexpr CompositionKey kCompositionKeys[] = {
     needed<&Stack::heads, kWidth>("heads", "of attention"),
     integer<&Stack::key_value_heads, kWidth0>("key_value_heads", "heads share them; 0 = heads"),
     integer<&Stack::head_dim, kWidth0>("head_dim", "width of a head; 0 = hidden over heads"),
-    choice<&Stack::projection, kProjections>(
+    choice<&Stack::projection, choices::kProjections>(
         "projection", "queries, keys and values: separate, fused, fused-slices, fused-groups, or fused-by-head"),
     flag<&Stack::parts_selected>("parts_selected", "queries, keys and values of fused-by-head are taken by index"),
     flag<&Stack::copies_heads>("copies_heads", "queries, keys and values are copied into the order of heads"),
-    choice<&Stack::grouping, kGroupings>("grouping",
-                                         "of keys that heads share, in fused attention: told, broadcast or copied"),
+    choice<&Stack::grouping, choices::kGroupings>(
+        "grouping", "of keys that heads share, in fused attention: told, broadcast or copied"),
     flag<&Stack::qkv_bias>("qkv_bias", "of queries, keys and values"),
     {"key_bias", "of keys, where it differs",
      [](const Value& v, Stack& s) {
@@ -290,11 +214,12 @@ constexpr CompositionKey kCompositionKeys[] = {
      },
      [](const Stack& s) { return ModelValue(s.key_bias.value_or(s.qkv_bias)); }},
     flag<&Stack::output_bias>("output_bias", "of what attention gives back"),
-    choice<&Stack::query_key_norm, kQueryKeyNorms>("query_key_norm",
-                                                   "none, head (each head) or width (all heads together)"),
-    choice<&Stack::score_scale, kScorePlaces>("score_scale",
-                                              "scores are scaled in the attention, by scaled queries, or nowhere"),
-    choice<&Stack::attention_code, kAttentionCodes>(
+    choice<&Stack::query_key_norm, choices::kQueryKeyNorms>("query_key_norm",
+                                                            "none, head (weights that heads share), width (all heads "
+                                                            "together) or each-head (weights of its own)"),
+    choice<&Stack::score_scale, choices::kScorePlaces>(
+        "score_scale", "scores are scaled in the attention, by scaled queries, or nowhere"),
+    choice<&Stack::attention_code, choices::kAttentionCodes>(
         "attention_code",
         "fused where the training asks for it, or always written-out, written-out-fp32 or written-out-flat"),
     flag<&Stack::softmax_fp32>("softmax_fp32", "of attention written out"),
@@ -323,11 +248,16 @@ constexpr CompositionKey kCompositionKeys[] = {
     integer<&Stack::rotary_head_dim, kWidth0>("rotary_head_dim",
                                               "numbers of a head that positions turn, of latent attention"),
     integer<&Stack::value_head_dim, kWidth0>("value_head_dim", "width of a head of values, of latent attention"),
-    choice<&Stack::feed_forward_kind, kFeedForwardKinds>("feed_forward_kind",
-                                                         "plain, gated, or gated-fused (gate and up in one product)"),
+    choice<&Stack::feed_forward_kind, choices::kFeedForwardKinds>(
+        "feed_forward_kind", "plain, gated, or gated-fused (gate and up in one product)"),
     integer<&Stack::feed_forward, kWidth0>("feed_forward", "inner width; 0 = 4 x hidden"),
     flag<&Stack::feed_forward_bias>("feed_forward_bias", "of its products"),
-    choice<&Stack::activation, kActivationsOfBlocks>(
+    {"down_bias", "of the last of them, where it differs",
+     [](const Value& v, Stack& s) {
+       if (v.exists()) s.down_bias = v.boolean();
+     },
+     [](const Stack& s) { return ModelValue(s.down_bias.value_or(s.feed_forward_bias)); }},
+    choice<&Stack::activation, choices::kActivationsOfBlocks>(
         "activation",
         "gelu, gelu-tanh, gelu-spelled-out, gelu-written-out, relu, relu-squared, "
         "silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
@@ -337,7 +267,7 @@ constexpr CompositionKey kCompositionKeys[] = {
     integer<&Stack::expert_feed_forward, kWidth0>("expert_feed_forward", "inner width of an expert; 0 = feed_forward"),
     integer<&Stack::shared_feed_forward, kWidth0>("shared_feed_forward",
                                                   "inner width of what all tokens pass beside; 0 = none"),
-    choice<&Stack::router, kRouters>("router", "softmax, sigmoid or sparse-mixer"),
+    choice<&Stack::router, choices::kRouters>("router", "softmax, sigmoid or sparse-mixer"),
     flag<&Stack::router_fp32>("router_fp32", "the router's product is in fp32 whatever the type of the model is"),
     flag<&Stack::router_correction>("router_correction",
                                     "a number of each expert, not trained, is added before the choice"),
@@ -348,7 +278,7 @@ constexpr CompositionKey kCompositionKeys[] = {
     integer<&Stack::experts_end, kRows0>("experts_end",
                                          "the layer behind the last with experts; 0 = all may have them"),
     integer<&Stack::expert_step, kLayers1>("expert_step", "every so many layers have experts"),
-    choice<&Stack::head, kHeadKinds>(
+    choice<&Stack::head, choices::kHeadKinds>(
         "head",
         "none, language-model, masked-lm, pretraining, sequence-classification, question-answering, "
         "image-classification or contrastive"),
@@ -361,14 +291,29 @@ constexpr CompositionKey kCompositionKeys[] = {
     flag<&Stack::logit_scale>("logit_scale", "scores are multiplied by a number"),
     flag<&Stack::loss_fp32>("loss_fp32", "scores are cast to fp32"),
     flag<&Stack::masked_loss_fp32>("masked_loss_fp32", "… of a masked language model too"),
-    choice<&Stack::pooler, kPoolers>("pooler",
-                                     "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
-                                     "pretrained-tanh, class-and-mean, mean, mean-norm or mean-patches"),
-    choice<&Stack::unread_top, kUnreadTops>("unread_top",
-                                            "runs beside what the loss reads: none, norm, dense or probe"),
+    choice<&Stack::pooler, choices::kPoolers>(
+        "pooler",
+        "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
+        "pretrained-tanh, class-and-mean, mean, mean-norm or mean-patches"),
+    choice<&Stack::unread_top, choices::kUnreadTops>("unread_top",
+                                                     "runs beside what the loss reads: none, norm, dense or probe"),
     flag<&Stack::positions_picked>("positions_picked", "an image's table of positions is gathered from by index"),
     integer<&Stack::labels, kWidth>("labels", "of a classifier"),
+    choice<&Stack::class_loss, choices::kClassLosses>(
+        "class_loss", "of a classifier: cross-entropy, squares (of numbers) or each-label"),
     integer<&Stack::projection_width, kWidth0>("projection_width", "of a contrastive pair"),
+    flag<&Stack::pair_loss>("pair_loss", "each contrastive pair is a yes or no, an image pooled by a trained query"),
+    flag<&Stack::image_rows>("image_rows", "the encoder's image stands in the place of marked tokens"),
+    integer<&Stack::image_pool, kLayers1>("image_pool", "patches of a side that are averaged into one row"),
+    integer<&Stack::image_merge, kLayers1>("image_merge", "patches of a side that are joined into one row"),
+    choice<&Stack::image_norm, choices::kImageNorms>("image_norm", "of an image's patches: none, rms or layer-joined"),
+    flag<&Stack::image_merge_projection>("image_merge_projection", "joined patches are projected to the tower's width"),
+    integer<&Stack::image_layers, kLayers1>("image_layers", "linear layers from a tower's width to hidden: 1 or 2"),
+    integer<&Stack::image_width, kWidth0>("image_width", "between two of them; 0 = hidden"),
+    flag<&Stack::image_bias>("image_bias", "of these layers"),
+    choice<&Stack::image_activation, choices::kActivationsOfBlocks>("image_activation", "between two of them"),
+    integer<&Stack::image_deep, kStackLayers>("image_deep", "further projectors: rows behind the first layers"),
+    integer<&Stack::unread_layers, kStackLayers>("unread_layers", "of a tower, behind the layer that is read; not run"),
 };
 
 }  // namespace

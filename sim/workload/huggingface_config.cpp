@@ -7,7 +7,10 @@
 #include <set>
 #include <string>
 
+#include "sim/config/data_folder.h"
+#include "sim/config/parse_yaml.h"
 #include "sim/units/nearest_name.h"
+#include "sim/workload/huggingface_keys.h"
 #include "sim/workload/huggingface_table.h"
 
 namespace ridgeline {
@@ -199,49 +202,6 @@ void read_llama(const Value& config, ConfigReading& out) {
 
 }  // namespace
 
-bool config_key_changes_nothing(std::string_view key) {
-  constexpr std::array kKeys{std::string_view("architectures"),
-                             std::string_view("auto_map"),
-                             std::string_view("cache_implementation"),
-                             std::string_view("classifier_dropout"),
-                             std::string_view("cross_attention_hidden_size"),
-                             std::string_view("decoder_start_token_id"),
-                             std::string_view("do_sample"),
-                             std::string_view("dtype"),
-                             std::string_view("finetuning_task"),
-                             std::string_view("id2label"),
-                             std::string_view("initializer_range"),
-                             std::string_view("is_llama_config"),
-                             std::string_view("label2id"),
-                             std::string_view("language"),
-                             std::string_view("layer_norm_eps"),
-                             std::string_view("length_penalty"),
-                             std::string_view("layer_norm_epsilon"),
-                             std::string_view("max_length"),
-                             std::string_view("min_length"),
-                             std::string_view("model_type"),
-                             std::string_view("name"),
-                             std::string_view("prefix"),
-                             std::string_view("return_dict"),
-                             std::string_view("rms_norm_eps"),
-                             std::string_view("rope_parameters"),
-                             std::string_view("model_max_length"),
-                             std::string_view("output_past"),
-                             std::string_view("rope_scaling"),
-                             std::string_view("rope_theta"),
-                             std::string_view("task_specific_params"),
-                             std::string_view("tie_encoder_decoder"),
-                             std::string_view("tokenizer_class"),
-                             std::string_view("torch_dtype"),
-                             std::string_view("transformers_version"),
-                             std::string_view("use_cache"),
-                             std::string_view("use_return_dict")};
-  if (key == "_attn_implementation") return false;  // the training's attention says it here
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || key.starts_with("_") ||
-         key.starts_with("summary_") || key.ends_with("_token_id") || key.ends_with("_token_ids") ||
-         key.starts_with("pooler_");
-}
-
 HuggingFaceDescription description_from_huggingface(const Value& config) {
   static constexpr std::array<std::pair<std::string_view, Type>, 2> kTypes{
       {{"bert", Type::bert}, {"llama", Type::llama}}};
@@ -251,6 +211,9 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
   if (own == kTypes.end()) {
     std::vector<std::string> known = family_table_names();
     if (std::find(known.begin(), known.end(), name) != known.end()) return description_by_table(name, config);
+    const Node unbuilt = config::load_yaml((config::data_folder("models") / "unbuilt" / "networks.yaml").string());
+    if (const Node* missing = unbuilt.find(name))
+      said.fail(fmt::format("'{}' is not built: {}", name, missing->scalar));
     for (const auto& type : kTypes) known.emplace_back(type.first);
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -259,7 +222,14 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
   }
   // Heads that a family of its own does not have.
   const std::string architecture = architecture_of(config);
+  const Value problem = config["problem_type"];
+  const bool one_label =
+      config["id2label"].is_mapping() ? config["id2label"].node().entries.size() == 1 : config["num_labels"].is("1");
+  const bool other_loss = is_given(problem) ? !problem.is("single_label_classification") : one_label;
+  if (own->second == Type::bert && config["position_embedding_type"].is("alibi"))
+    return description_by_table("jina_bert", config);
   if (architecture.ends_with("ForTokenClassification") ||
+      (architecture == "BertForSequenceClassification" && other_loss) ||
       (own->second == Type::llama && architecture.ends_with("ForSequenceClassification")))
     return description_by_table(name, config);
   const Type type = own->second;

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <optional>
 #include <set>
 
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/units/nearest_name.h"
+#include "sim/workload/huggingface_keys.h"
+#include "sim/workload/huggingface_values.h"
 
 namespace ridgeline {
 namespace {
@@ -25,61 +28,6 @@ std::string type_of_network(const Value& config) {
 bool is_said(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
 
 constexpr std::string_view kOfTokens = "ForTokenClassification";
-
-Node mapping_at(const config::Origin& origin) {
-  Node node;
-  node.kind = Node::Kind::mapping;
-  node.origin = origin;
-  return node;
-}
-Node scalar_at(std::string text, const config::Origin& origin) {
-  Node node;
-  node.kind = Node::Kind::scalar;
-  node.scalar = std::move(text);
-  node.origin = origin;
-  return node;
-}
-
-/// What Transformers before version 5 wrote into every part of a configuration: how text is generated, and what reads
-/// nothing of the network itself.
-bool is_of_generation(std::string_view key) {
-  constexpr std::array kKeys{std::string_view("add_cross_attention"),
-                             std::string_view("bad_words_ids"),
-                             std::string_view("begin_suppress_tokens"),
-                             std::string_view("chunk_size_feed_forward"),
-                             std::string_view("diversity_penalty"),
-                             std::string_view("dropout"),
-                             std::string_view("early_stopping"),
-                             std::string_view("encoder_no_repeat_ngram_size"),
-                             std::string_view("exponential_decay_length_penalty"),
-                             std::string_view("initializer_factor"),
-                             std::string_view("is_decoder"),
-                             std::string_view("is_encoder_decoder"),
-                             std::string_view("label2id"),
-                             std::string_view("no_repeat_ngram_size"),
-                             std::string_view("num_beam_groups"),
-                             std::string_view("num_beams"),
-                             std::string_view("num_return_sequences"),
-                             std::string_view("output_attentions"),
-                             std::string_view("output_hidden_states"),
-                             std::string_view("output_scores"),
-                             std::string_view("problem_type"),
-                             std::string_view("projection_dim"),
-                             std::string_view("pruned_heads"),
-                             std::string_view("remove_invalid_values"),
-                             std::string_view("repetition_penalty"),
-                             std::string_view("return_dict_in_generate"),
-                             std::string_view("suppress_tokens"),
-                             std::string_view("temperature"),
-                             std::string_view("tf_legacy_loss"),
-                             std::string_view("tie_word_embeddings"),
-                             std::string_view("top_k"),
-                             std::string_view("top_p"),
-                             std::string_view("torchscript"),
-                             std::string_view("typical_p"),
-                             std::string_view("use_bfloat16")};
-  return key.starts_with("forced_") || std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
-}
 
 class TableReading {
  public:
@@ -96,6 +44,7 @@ class TableReading {
     if (program) put(result.tree, "program", scalar_at(table_["program"].text(), config_.origin()));
     const std::string on_top = head();
     if (!program) put(result.tree, "head", scalar_at(on_top, config_.origin()));
+    if (table_["text"].exists()) read_part(table_["text"], false, result.tree, result.unread);
     reads_base_ = true;
     if (base_.exists()) section(base_, result.tree);
     reads_base_ = false;
@@ -105,8 +54,9 @@ class TableReading {
     if (is_said(named) && named.is_list() && !named.list().empty() && named.list().front().text().ends_with(kOfTokens))
       put(result.tree, "pooler", scalar_at("none", config_.origin()));  // each token is read as it is
     const bool base_encodes = base_.exists() && base_["encoder"].exists();
-    if (table_["encoder"].exists() || base_encodes) {
+    if (table_["encoder"].exists() || base_encodes || table_["vision"].exists()) {
       Node encoder = mapping_at(config_.origin());
+      if (table_["vision"].exists()) read_part(table_["vision"], true, encoder, result.unread);
       if (base_encodes) section(base_["encoder"], encoder);
       if (table_["encoder"].exists()) section(table_["encoder"], encoder);
       put(result.tree, "encoder", std::move(encoder));
@@ -125,13 +75,48 @@ class TableReading {
     tree.entries.push_back(Entry{key, origin, std::move(value)});
   }
 
+  /// What the table of another model type says of a part of the configuration: the main stack, or a tower beside it.
+  void read_part(const Value& place, bool tower, Node& tree, std::vector<std::string>& unread) {
+    const std::string key = place.list().front().text(), own = type_of_network(config_);
+    const bool apart = config_[key].is_mapping();
+    read_.insert(key);
+    Node& part = parts_.emplace_back((apart ? config_[key] : config_).node());
+    std::string type = place.list().back().text();
+    if (const Value said = config_[key];
+        apart && said["model_type"].exists() && !said["model_type"].text().starts_with(own)) {
+      type = said["model_type"].text();
+      const std::vector<std::string> known = family_table_names();
+      if (std::find(known.begin(), known.end(), type) == known.end())
+        said["model_type"].fail(fmt::format("no network '{}' is built here beside another", type));
+    }
+    std::erase_if(part.entries, [&](const Entry& entry) {
+      return entry.key == "architectures" || (!apart && entry.key.ends_with("_config"));
+    });
+    HuggingFaceDescription read = description_by_table(type, Value(part));
+    constexpr std::array kOfNetworks{std::string_view("family"), std::string_view("head"), std::string_view("labels"),
+                                     std::string_view("pooler")};
+    for (Entry& entry : read.tree.entries)
+      if (!tower || std::find(kOfNetworks.begin(), kOfNetworks.end(), entry.key) == kOfNetworks.end())
+        put(tree, entry.key, std::move(entry.value));
+    if (!apart) {
+      for (const Entry& entry : part.entries)
+        if (std::find(read.unread.begin(), read.unread.end(), entry.key) == read.unread.end()) read_.insert(entry.key);
+      return;
+    }
+    for (const std::string& name : read.unread)
+      if (!config_key_is_of_generation(name)) unread.push_back(key + "." + name);
+  }
+
   /// Keys of a part (text_config, vision_config) of which some are read, and these are not.
   void add_unread_of_part(const Entry& entry, std::vector<std::string>& unread) const {
     const std::string within = entry.key + ".";
     const auto first = read_.lower_bound(within);
+    for (const char* part : {"text", "vision"})
+      if (table_[part].exists() && table_[part].list().front().is(entry.key)) return;
     if (!entry.key.ends_with("_config") || first == read_.end() || !first->starts_with(within)) return;
     for (const Entry& key : entry.value.entries)
-      if (!read_.contains(within + key.key) && !config_key_changes_nothing(key.key) && !is_of_generation(key.key))
+      if (!read_.contains(within + key.key) && !config_key_changes_nothing(key.key) &&
+          !config_key_is_of_generation(key.key))
         unread.push_back(within + key.key);
   }
 
@@ -171,41 +156,6 @@ class TableReading {
     return found;
   }
 
-  static Node translated(const Value& value, const Value& values) {
-    if (value.is_list()) {
-      Node list;
-      list.kind = Node::Kind::list;
-      list.origin = value.origin();
-      // Lists in lists are flattened, and numbers without a meaning (how often a part is repeated) left out.
-      for (const Value& item : value.list()) {
-        if (item.is_list()) {
-          for (Node& inner : translated(item, values).items) list.items.push_back(std::move(inner));
-        } else if (values[item.text()].exists() || item.text().find_first_not_of("0123456789") != std::string::npos) {
-          list.items.push_back(translated(item, values));
-        }
-      }
-      return list;
-    }
-    const std::string text = value.text();
-    if (text.find('|') != std::string::npos) {  // a list in one word: p2c|c2p
-      Node list;
-      list.kind = Node::Kind::list;
-      list.origin = value.origin();
-      for (std::size_t from = 0; from <= text.size();) {
-        const std::size_t end = std::min(text.find('|', from), text.size());
-        const Node one = scalar_at(text.substr(from, end - from), value.origin());
-        list.items.push_back(translated(Value(one), values));
-        from = end + 1;
-      }
-      return list;
-    }
-    const Value becomes = values[text];
-    if (becomes.exists()) return scalar_at(becomes.text(), value.origin());
-    std::vector<std::string> known;
-    for (const Entry& entry : values.node().entries) known.push_back(entry.key);
-    value.fail(fmt::format("'{}' is not built here; expected {}", text, fmt::join(known, " or ")));
-  }
-
   /// A number, or the value of a key.
   double factor(const Value& times) {
     const std::string text = times.text();
@@ -217,10 +167,11 @@ class TableReading {
     const Value value = first_given(plain ? from : from["key"]);
     if (is_said(value)) {
       if (!plain && from["count"].exists()) {
-        const std::size_t entries = value.is_mapping() ? value.node().entries.size() : 0;
+        const std::size_t entries = value.is_mapping() ? value.node().entries.size() : value.node().items.size();
         return put(tree, key, scalar_at(std::to_string(entries), value.origin()));
       }
       if (!plain && from["values"].exists()) return put(tree, key, translated(value, from["values"]));
+      if (!plain && from["letters"].exists()) return put(tree, key, spelled(value, from["letters"]));
       if (!plain && (from["times"].exists() || from["plus"].exists() || from["over"].exists())) {
         double number = value.number() + static_cast<double>(from["plus"].integer({}, 0));
         if (from["times"].exists()) number *= factor(from["times"]);
@@ -261,8 +212,21 @@ class TableReading {
     }
   }
 
-  /// Of a classifier whose table names none.
+  /// How many a classifier has whose table does not say, and the loss that Transformers takes for them.
   void count_labels(Node& tree) {
+    count_labels_of_table(tree);
+    const auto labels = std::find_if(tree.entries.begin(), tree.entries.end(),
+                                     [](const Entry& entry) { return entry.key == "labels"; });
+    const bool one = labels != tree.entries.end() && labels->value.scalar == "1";
+    const Value problem = look_up("problem_type");
+    const bool tokens = head() == "token-classification";
+    if (tokens || (!one && !is_said(problem))) return;
+    const bool numbers = is_said(problem) ? problem.is("regression") : one;
+    if (numbers) put(tree, "class_loss", scalar_at("squares", config_.origin()));
+    else if (problem.is("multi_label_classification"))
+      put(tree, "class_loss", scalar_at("each-label", config_.origin()));
+  }
+  void count_labels_of_table(Node& tree) {
     const auto says = [&](std::string_view key) {
       return std::any_of(tree.entries.begin(), tree.entries.end(),
                          [&](const Entry& entry) { return entry.key == key; });
@@ -295,6 +259,18 @@ class TableReading {
     name.fail(fmt::format("'{}' has no head here; expected {}", name.text(), fmt::join(names, " or ")));
   }
 
+  /// Weights that were published in 8 or 4 bits for the network's own use are expanded before they are trained; others
+  /// were quantised afterwards.
+  static void check_quantised(const Value& how) {
+    if (!is_said(how)) return;
+    const Value method = how["quant_method"];
+    if (!method.exists() || (!method.is("fp8") && !method.is("mxfp4")))
+      how.fail(
+          fmt::format("weights quantised by {} are not trained; expected the configuration of the network before it "
+                      "was quantised, with training.lora.frozen_weights: nf4 for QLoRA",
+                      method.exists() ? method.text() : "an unnamed method"));
+  }
+
   void check_fixed() {
     static const std::pair<const char*, const char*> kEvery[] = {{"chunk_size_feed_forward", "0"},
                                                                  {"gradient_checkpointing", "false"},
@@ -308,14 +284,16 @@ class TableReading {
     }
     const Value both = look_up("is_encoder_decoder"), cross = look_up("add_cross_attention");
     const bool encodes = table_["encoder"].exists() || (base_.exists() && base_["encoder"].exists());
-    const char* expected = encodes && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
+    const char* expected = encodes && !table_["vision"].exists() && head() != "contrastive" ? "true" : "false";
     if (is_said(both) && !both.is(expected))
       both.fail(fmt::format("such a network is not built; expected {}", expected));
     if (is_said(cross) && !cross.is("false")) cross.fail("cross-attention of a decoder alone is not built");
     const Value quantised = look_up("quantization_config"), problem = look_up("problem_type");
-    if (is_said(quantised)) quantised.fail("quantised weights are not built");
-    if (is_said(problem) && !problem.is("single_label_classification"))
-      problem.fail("losses of regression and of several labels are not built; expected single_label_classification");
+    check_quantised(quantised);
+    if (is_said(quantised)) read_.erase("quantization_config");  // a report names it
+    if (is_said(problem) && !problem.is("single_label_classification") && !problem.is("regression") &&
+        !problem.is("multi_label_classification"))
+      problem.fail("expected single_label_classification, multi_label_classification or regression");
     const Value pruned = look_up("pruned_heads");
     if (pruned.is_mapping() && !pruned.node().entries.empty()) pruned.fail("pruned heads are not built");
     for (const Value* table : {&base_, &table_}) {
@@ -340,6 +318,7 @@ class TableReading {
 
   const Value table_, base_, config_;
   bool reads_base_ = false;
+  std::deque<Node> parts_;  ///< of the configuration that other tables describe
   std::set<std::string> read_{"architectures", "model_type", "id2label", "num_labels", "use_cache", "is_decoder"};
 };
 

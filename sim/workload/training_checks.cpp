@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
 
 namespace ridgeline {
 
@@ -17,6 +18,11 @@ void check_training(const ModelDescription& model, const TrainingDescription& tr
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   check_window(model, training.longest_sequence());
+  if (const std::int64_t rows = model.composition.given() ? rows_of_image(*model.composition) : 0;
+      rows > training.sequence_length)
+    throw UserError(fmt::format(
+        "training.sequence_length: {} is less than the {} rows of an image, which are among the tokens of a sequence",
+        training.sequence_length, rows));
   const ParallelDescription& parallel = training.parallel;
   if (parallel.megatron() && parallel.pipelined() && parallel.schedule != PipelineSchedule::one_forward_one_backward &&
       parallel.schedule != PipelineSchedule::interleaved)

@@ -247,10 +247,12 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
       fmt::format("{}: {} · {} engine · {}", s.gpu.name, training_line(s.training), p.engine, s.software.name));
   out += "\n";
   write_wrapped(out, "  step time     ",
-                fmt::format("{} ({} to {}{}){}   {} samples/s   {} tokens/s", duration(p.step.time),
-                            duration(p.step.low), duration(p.step.high), p.step.validated ? "" : ", estimated",
+                fmt::format("{} ({} to {}{}){}   {} samples/s{}", duration(p.step.time), duration(p.step.low),
+                            duration(p.step.high), p.step.validated ? "" : ", estimated",
                             p.memory.runs ? "" : " if it had the memory", four_digits(p.step.samples_per_s),
-                            four_digits(p.step.tokens_per_s)));
+                            p.step.tokens_per_s > p.step.samples_per_s
+                                ? fmt::format("   {} tokens/s", four_digits(p.step.tokens_per_s))
+                                : ""));
   write_wrapped(out, "  limited by    ", limiting(p));
   write_wrapped(out, "  phases        ",
                 shares(

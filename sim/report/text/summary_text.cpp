@@ -45,13 +45,13 @@ std::string summary_time(const StepPrediction& step) {
 
 /// Tokens a second where the step has tokens, and samples where there is room for them.
 std::string summary_rate(const StepPrediction& step) {
-  if (step.tokens_per_s > 0) return fmt::format("{} tokens/s", four_digits(step.tokens_per_s));
+  if (step.tokens_per_s > step.samples_per_s) return fmt::format("{} tokens/s", four_digits(step.tokens_per_s));
   return step.samples_per_s > 0 ? fmt::format("{} samples/s", four_digits(step.samples_per_s)) : "";
 }
 
 void say_time(std::string& out, const StepPrediction& step) {
   std::string line = fmt::format("{}, {}", summary_time(step), summary_rate(step));
-  if (step.tokens_per_s > 0 && step.samples_per_s > 0) {
+  if (step.tokens_per_s > step.samples_per_s && step.samples_per_s > 0) {
     const std::string samples = fmt::format(", {} samples/s", four_digits(step.samples_per_s));
     if (kSummaryMargin.size() + line.size() + samples.size() <= kSummaryColumns) line += samples;
   }

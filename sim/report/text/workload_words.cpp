@@ -24,16 +24,27 @@ std::string assumed_precision(const Scenario& s) {
                              : "";
 }
 
+namespace {
+
+/// A micro-batch; images and sounds of a program have no tokens.
+std::string samples_words(std::int64_t samples, std::int64_t length) {
+  if (length == 1) return fmt::format("{} sample{}", samples, samples == 1 ? "" : "s");
+  return fmt::format("{} x {} tokens", samples, length);
+}
+
+}  // namespace
+
 std::string training_line(const TrainingDescription& t) {
   if (t.inference) {
-    std::string line = fmt::format("{} x {} tokens, {}, without gradients", t.inference->sequences, t.sequence_length,
-                                   name_of_precision(t.precision));
+    std::string line =
+        fmt::format("{}, {}, without gradients", samples_words(t.inference->sequences, t.sequence_length),
+                    name_of_precision(t.precision));
     if (t.inference->new_tokens > 0) line += fmt::format(", {} new tokens", t.inference->new_tokens);
     if (t.inference->beams > 1) line += fmt::format(", {} beams", t.inference->beams);
     return line;
   }
   std::string line =
-      fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
+      fmt::format("{}, {}", samples_words(t.micro_batch, t.sequence_length), name_of_precision(t.precision));
   if (t.weight_dtype) line += fmt::format(" over weights in {}", name_of(*t.weight_dtype));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";

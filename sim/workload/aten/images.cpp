@@ -2,7 +2,7 @@
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -306,6 +306,26 @@ Tensor max_pool(Eager& eager, const Tensor& x, const PoolingSteps& steps) {
 }
 Tensor average_pool(Eager& eager, const Tensor& x, const PoolingSteps& steps) {
   return pooled(eager, x, steps, ImageFunction::avg_pool2d);
+}
+
+Tensor upsampled_bilinear(Eager& eager, const Tensor& given, std::int64_t height, std::int64_t width) {
+  const Tensor x = contiguous(eager, given);
+  Resampling op;
+  op.type = x.type;
+  op.batch = x.sizes[0];
+  op.channels = x.sizes[1];
+  op.inputs = x.sizes[2] * x.sizes[3];
+  op.outputs = height * width;
+  auto* const node = node_for<0>(eager, {&x}, HostClass::pointwise_backward, [op, sizes = x.sizes](auto& pass) {
+    Resampling back = op;
+    back.backward = true;
+    pass.out[0] = full(pass.eager, sizes, op.type);  // gradients are added atomically
+    pass.eager.recorder.op(back, {&pass.in[0]}, {&pass.out[0]});
+  });
+  Tensor result = eager.empty({x.sizes[0], x.sizes[1], height, width}, x.type);
+  eager.recorder.op(op, {&x}, {&result});
+  attach(result, node);
+  return result;
 }
 
 Tensor upsampled_nearest(Eager& eager, const Tensor& given) {

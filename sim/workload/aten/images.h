@@ -36,6 +36,8 @@ Tensor max_pool(Eager& eager, const Tensor& x, const PoolingSteps& steps);
 Tensor average_pool(Eager& eager, const Tensor& x, const PoolingSteps& steps);
 /// Each pixel twice as high and wide.
 Tensor upsampled_nearest(Eager& eager, const Tensor& x);
+/// Pixels between neighbours, to any size: interpolate(mode="bilinear").
+Tensor upsampled_bilinear(Eager& eager, const Tensor& x, std::int64_t height, std::int64_t width);
 /// Mean over the last `count` dimensions, which stay with size 1 where `kept`.
 Tensor mean_trailing(Eager& eager, const Tensor& x, int count, bool kept);
 

@@ -56,6 +56,7 @@ void Composed::make_part(const StagePart& part) {
     blocks = composition_.encoder->layers;
     encoder_.emplace(*composition_.encoder, site_, 0, StagePart{0, blocks});
   }
+  if (s.image_rows) image_rows_.emplace(composition_, site_);
   // Encoder and decoder of one text share the table of tokens.
   const bool shared =
       encoder_ && composition_.encoder->input == InputKind::tokens && s.input == InputKind::tokens && s.cross_attention;
@@ -115,6 +116,10 @@ void Composed::make_head(const StagePart& part) {
       head_ = at.linear_layer(2, s.hidden, true);
       return;
     case HeadKind::contrastive:
+      if (s.pair_loss) {
+        pair_head_.emplace(eager_, at, s, *composition_.encoder);
+        return;
+      }
       other_projection_ = at.linear_layer(s.projection_width, composition_.encoder->hidden, false);
       projection_ = at.linear_layer(s.projection_width, s.hidden, false);
       temperature_ = at.parameter({});
@@ -136,11 +141,16 @@ Tensor Composed::loss(const Batch& batch) {
     const ModuleScope module(eager_.recorder, "encoder");
     encoded = encoder_->run(batch.features);
   }
-  x = run_stack(batch.tokens, s.cross_attention ? encoded : Tensor{});
+  if (image_rows_) {
+    stacks_.back().add_behind_layers(image_rows_->deep_rows(encoded));
+    encoded = image_rows_->rows(std::exchange(encoded, Tensor{}));
+  }
+  x = run_stack(batch.tokens, s.cross_attention || image_rows_ ? encoded : Tensor{});
   x = for_head(std::move(x));
   if (s.head == HeadKind::contrastive) encoded = split_.whole_sequence(encoded);
   stacks_.front().run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
+  if (pair_head_) return pair_head_->loss(x, encoded);
   if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
   if (s.head == HeadKind::language_model && site_.training.loss_code != LossCode::whole) {
     stacks_.back().forget();

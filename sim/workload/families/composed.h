@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "sim/workload/families/family.h"
+#include "sim/workload/families/image_rows.h"
+#include "sim/workload/families/pair_head.h"
 #include "sim/workload/families/stack_network.h"
 
 namespace ridgeline::families {
@@ -46,6 +48,7 @@ class Composed final : public Family {
   Tensor pooled_by_dense(const Tensor& first);
   Tensor contrastive_loss(const Tensor& x, const Tensor& other);
   Tensor span_loss(const Tensor& logits, const std::vector<Tensor>& targets);
+  Tensor class_loss(const Tensor& scores, const Tensor& targets);
   Tensor row_losses(const Tensor& logits, const Tensor& labels);
   Tensor first_tokens(const Tensor& x);
   Tensor mean_tokens(const Tensor& x);
@@ -56,6 +59,8 @@ class Composed final : public Family {
   bool generates_ = false;
   StackSite site_;
   std::optional<StackNetwork> encoder_;
+  std::optional<ImageRows> image_rows_;
+  std::optional<PairHead> pair_head_;
   std::deque<StackNetwork> stacks_;  ///< of each part
   Affine head_, relation_, transform_, transform_norm_, pooler_norm_, pooler_, projection_, other_projection_;
   Parameter* temperature_ = nullptr;

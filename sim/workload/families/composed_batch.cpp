@@ -29,6 +29,11 @@ class Inputs {
     return result;
   }
   Tensor labels() { return made({rows_}, DType::int64); }
+  /// Of a classifier: the class, a number, or a yes or no for each label.
+  Tensor labels(const Stack& s) {
+    if (s.class_loss == ClassLoss::cross_entropy) return labels();
+    return s.labels == 1 ? made({rows_}, DType::fp32) : made({rows_, s.labels}, DType::fp32);
+  }
 
  private:
   Tensor made(const Dims& sizes, DType type) {
@@ -55,7 +60,7 @@ Batch make_composed_batch(Eager& eager, const Composition& composition, const Tr
   batch.tokens = inputs.features(s, own);
   switch (s.head) {
     case HeadKind::sequence_classification:
-    case HeadKind::image_classification: batch.targets = {inputs.labels()}; break;
+    case HeadKind::image_classification: batch.targets = {inputs.labels(s)}; break;
     case HeadKind::question_answering:
       batch.targets.push_back(inputs.labels());
       batch.targets.push_back(inputs.labels());

@@ -1,6 +1,8 @@
 // Losses of a generic transformer's heads.
 #include <array>
 
+#include "sim/workload/aten/formula.h"
+#include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/composed.h"
 
 namespace ridgeline::families {
@@ -19,13 +21,33 @@ Tensor Composed::loss_of(const Output& output, const std::vector<Tensor>& target
     }
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
-    case HeadKind::image_classification: return row_losses(scores, targets[0]);
+    case HeadKind::image_classification: return class_loss(scores, targets[0]);
     case HeadKind::question_answering: return span_loss(scores, targets);
     case HeadKind::contrastive:
     case HeadKind::none: break;
   }
   eager_.recorder.host(HostClass::pointwise);
   return aten::mean_all(eager_, scores);
+}
+
+// MSELoss, and BCEWithLogitsLoss: one kernel for (1 - y) x, four for the stable logarithm of 1 + exp(-x), then the
+// mean.
+Tensor Composed::class_loss(const Tensor& scores, const Tensor& targets) {
+  using F = PointwiseFunction;
+  const ClassLoss kind = composition_.stack.class_loss;
+  if (kind == ClassLoss::cross_entropy) return row_losses(scores, targets);
+  const ModuleScope module(eager_.recorder, "loss");
+  const Tensor x = eager_.autocast.on() ? aten::to(eager_, scores, DType::fp32) : scores,
+               y = aten::to(eager_, targets, x.type);
+  if (kind == ClassLoss::squares) {
+    eager_.recorder.host(HostClass::pointwise, 4);
+    return aten::mean_all(eager_, aten::square(eager_, aten::add(eager_, view(eager_, x, y.sizes), y)));
+  }
+  static const aten::Derivative kOfLogarithm("mul(grad, other(self))");
+  eager_.recorder.host(HostClass::pointwise, 7);
+  const Tensor other = aten::plain(eager_, F::add, y.sizes, y.type, {&y}), part = aten::mul(eager_, x, other),
+               soft = aten::apply(eager_, F::special, kOfLogarithm, x);
+  return aten::mean_all(eager_, aten::add(eager_, part, soft));
 }
 
 Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
@@ -86,14 +108,8 @@ Tensor Composed::span_loss(const Tensor& logits, const std::vector<Tensor>& targ
 
 // Unit vectors of both towers, all against all, and the mean of two cross entropies.
 Tensor Composed::contrastive_loss(const Tensor& x, const Tensor& other) {
-  const auto unit = [&](const Tensor& features) {
-    eager_.recorder.host(HostClass::pointwise, 3);
-    const Tensor squares = aten::square(eager_, features);
-    const Tensor norm = aten::rsqrt(eager_, aten::mean_last(eager_, squares));
-    return aten::mul(eager_, features, norm);
-  };
-  const Tensor image = unit(linear(eager_, first_tokens(other), other_projection_));
-  const Tensor text = unit(linear(eager_, first_tokens(x), projection_));
+  const Tensor image = unit_rows(eager_, linear(eager_, first_tokens(other), other_projection_));
+  const Tensor text = unit_rows(eager_, linear(eager_, first_tokens(x), projection_));
   eager_.recorder.host(HostClass::matmul);
   const Tensor left = eager_.autocast.lowered(eager_, text),
                right = aten::t(eager_, eager_.autocast.lowered(eager_, image));

@@ -65,6 +65,11 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
   }
   if (s_.sinks) weights.sinks = parameter({s_.heads});
   if (s_.query_key_norm == QueryKeyNorm::none) return;
+  if (s_.query_key_norm == QueryKeyNorm::each_head) {
+    weights.query_norm.weight = parameter({s_.heads, width});
+    weights.key_norm.weight = alike({parameter({s_.key_value_count(), width})}).weight;
+    return;
+  }
   const bool by_head = s_.query_key_norm == QueryKeyNorm::head;
   weights.query_norm = norm_layer(by_head ? width : wide);
   weights.key_norm = norm_layer(by_head ? width : shared);
@@ -100,6 +105,8 @@ void StackNetwork::project(const AttentionWeights& weights, const Tensor& x, con
     if (s_.query_key_norm == QueryKeyNorm::width && norm_weights.weight != nullptr) rows = norm(rows, norm_weights);
     rows = view(eager_, rows, {rows.sizes[0], rows.sizes[1], count, s_.head_width()});
     if (s_.query_key_norm == QueryKeyNorm::head && norm_weights.weight != nullptr) rows = norm(rows, norm_weights);
+    if (s_.query_key_norm == QueryKeyNorm::each_head && norm_weights.weight != nullptr)
+      rows = mul(eager_, norm(rows, {}), norm_weights.weight->value);
     const Tensor by_head = transpose(eager_, rows, 1, 2);
     return s_.copies_heads ? contiguous(eager_, by_head) : by_head;
   };

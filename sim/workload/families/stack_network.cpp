@@ -5,6 +5,7 @@
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/regroup.h"
 #include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/image_rows.h"
 
 namespace ridgeline::families {
 
@@ -26,6 +27,10 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
     final_norm_ = norm_between(s_.hidden);
   }
   if (part_.head) make_unread_top();
+  for (std::int64_t i = 0; i < s_.unread_layers; ++i) {  // two norms, attention and a plain feed-forward part
+    const std::int64_t d = s_.hidden;
+    keep_unread({4 * (d * d + d) + 2 * d * s_.inner() + s_.inner() + 5 * d});
+  }
   make_positions();
 }
 
@@ -170,12 +175,16 @@ void StackNetwork::make_relative(AttentionWeights& weights) {
 Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
   Around around;  // variables of the model: they live to its end
   Tensor x = grid_ == 0 && part_.embedding ? embed(input, around) : input;
+  if (s_.image_rows) {
+    x = with_image_rows(eager_, x, input, encoded);
+    if (around.rows.defined()) around.rows = x;
+  }
   if (s_.output_modules) held_ = x;
   if (s_.sequence_first) x = contiguous(eager_, transpose(eager_, x, 0, 1));
   if (!stages_.empty()) {
     x = run_stages(std::move(x));
   } else {
-    look_around(x, encoded, positions, around);
+    look_around(x, s_.image_rows ? Tensor{} : encoded, positions, around);
     Around seen = around;  // a checkpointed block keeps what it was called with
     seen.rows = seen.position_rows = Tensor{};
     for (std::int64_t i = part_.first; i < part_.last; ++i) {
@@ -188,9 +197,12 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded, const Tenso
         return layer(i, layers_[weights], std::move(given), seen);
       };
       x = site_.run_block(run, x);
+      if (static_cast<std::size_t>(i) < deep_rows_.size())
+        x = with_image_rows(eager_, x, input, deep_rows_[static_cast<std::size_t>(i)]);
     }
   }
   eager_.recorder.layer = -1;
+  deep_rows_.clear();
   if (!part_.head || s_.pooler != PoolerKind::pretrained_tanh) forget();
   if (grid_ > 0 || !part_.head) return x;
   if (s_.sequence_first) x = contiguous(eager_, transpose(eager_, x, 0, 1));

@@ -78,6 +78,11 @@ class StackNetwork {
   void forget() { held_ = Tensor{}; }
   /// What no loss reads of [batch, length, hidden].
   void run_unread_top(const Tensor& x);
+  /// Rows of an image that are added behind the first layers of the next run.
+  void add_behind_layers(std::vector<Tensor> rows) { deep_rows_ = std::move(rows); }
+  // Experts by themselves, in a network that is no stack.
+  void make_lone_experts() { make_experts(layers_.emplace_back().experts); }
+  Tensor run_lone_experts(const Tensor& x) { return part_two(layers_.front(), 0, x); }
 
  private:
   /// What all layers see. `rows`: of tokens, where the model has them in a variable.
@@ -239,7 +244,7 @@ class StackNetwork {
   // Variables of output modules' callers: of the network, of a layer's attention and of its feed-forward part.
   Tensor held_, context_, intermediate_;
   Tensor position_ids_, type_ids_, frequencies_, original_frequencies_, frozen_positions_;
-  std::vector<Tensor> unread_;
+  std::vector<Tensor> unread_, deep_rows_;
   std::size_t top_ = 0;  ///< the first of `unread_` that are on top
   std::int64_t frozen_ = 0;
   Affine distances_, distance_norm_;

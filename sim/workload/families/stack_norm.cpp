@@ -140,7 +140,7 @@ void StackNetwork::make_feed_forward(FeedForwardWeights& weights, std::int64_t i
   }
   weights.up = linear_layer(s_.feed_forward_kind == FeedForwardKind::gated_fused ? 2 * inner : inner, s_.hidden, bias,
                             LinearRole::up);
-  weights.down = linear_layer(s_.hidden, inner, bias, LinearRole::down);
+  weights.down = linear_layer(s_.hidden, inner, s_.down_bias.value_or(bias), LinearRole::down);
 }
 
 void StackNetwork::make_experts(ExpertWeights& weights) {

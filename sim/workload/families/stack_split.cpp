@@ -105,6 +105,8 @@ Composition share_of(const Composition& whole, std::int64_t ranks) {
 }
 
 std::string why_not_split(const Composition& composition, const TrainingDescription& training) {
+  if (composition.stack.image_rows)
+    return "an image's rows among tokens are not modelled over tensor parallel ranks; expected 1";
   if (composition.encoder)
     if (std::string why = why_not_split(*composition.encoder, training); !why.empty()) return "encoder: " + why;
   return why_not_split(composition.stack, training);

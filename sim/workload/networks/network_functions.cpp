@@ -5,6 +5,7 @@
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/convolution_bounds.h"
+#include "sim/workload/families/image_rows.h"
 #include "sim/workload/families/transformers_code.h"
 #include "sim/workload/networks/program_functions.h"
 #include "sim/workload/networks/program_network.h"
@@ -80,6 +81,15 @@ ProgramValue sinusoids(ProgramNetwork& n, const CallArguments& a) {
   eager.recorder.host(HostClass::concatenate);
   return aten::to(eager, aten::join(eager, {&cosine, &sine}), n.weight_type());
 }
+/// Rows of an image in the place of marked tokens.
+ProgramValue place_rows(ProgramNetwork& n, const CallArguments& a) {
+  const Tensor &x = a.tensor("x"), &rows = a.tensor("rows");
+  a.require(x.sizes.rank() == 3 && rows.sizes.rank() == 3 && rows.sizes[0] == x.sizes[0] &&
+                rows.sizes[2] == x.sizes[2] && (rows.sizes[1] <= x.sizes[1] || !n.session().gradients_enabled),
+            fmt::format("rows {} do not fit among {}: training.sequence_length counts an image's rows",
+                        text_of(rows.sizes), text_of(x.sizes)));
+  return f::with_image_rows(n.session(), x, a.tensor("ids"), rows);
+}
 ProgramValue repeat_kv(ProgramNetwork& n, const CallArguments& a) {
   a.require(a.tensor("x").sizes.rank() == 4, "expected [batch, heads, length, width]");
   return f::repeated(n.session(), a.tensor("x"), a.count("times"));
@@ -134,6 +144,13 @@ ProgramValue interpolate(ProgramNetwork& n, const CallArguments& a) {
   return aten::upsampled_nearest(n.session(), image(a));
 }
 
+ProgramValue upsample_bilinear(ProgramNetwork& n, const CallArguments& a) {
+  const std::int64_t height = a.count("height"), width = a.count("width");
+  a.require(height <= kLargestImageSide && width <= kLargestImageSide, fmt::format("{} x {} pixels", height, width));
+  n.session().recorder.host(HostClass::pointwise);
+  return aten::upsampled_bilinear(n.session(), image(a), height, width);
+}
+
 /// Over the last dimensions, or the middle one of three.
 ProgramValue mean(ProgramNetwork& n, const CallArguments& a) {
   const Tensor& x = a.tensor("x");
@@ -161,6 +178,7 @@ constexpr ProgramFunction kOperations[] = {
     {"rotary", "positions, frequencies", rotary},
     {"rotate", "x, cosine, sine", rotate},
     {"sinusoids", "positions, width", sinusoids},
+    {"place_rows", "x, ids, rows", place_rows},
     {"repeat_kv", "x, times", repeat_kv},
     {"next_tokens", "labels", next_tokens},
     {"weight_norm", "v, g", weight_norm},
@@ -170,6 +188,7 @@ constexpr ProgramFunction kOperations[] = {
     {"max_pool2d", "x, kernel, stride=None, padding=0", pool<aten::max_pool>},
     {"avg_pool2d", "x, kernel, stride=None, padding=0", pool<aten::average_pool>},
     {"upsample_nearest", "x", interpolate},
+    {"upsample_bilinear", "x, height, width", upsample_bilinear},
     {"mean", "x, dim, keepdim=False", mean},
 };
 
@@ -178,7 +197,8 @@ constexpr ProgramFunction kOperations[] = {
 std::span<const ProgramFunction> network_functions() { return kOperations; }
 
 const ProgramFunction* find_program_function(std::string_view name) {
-  for (const std::span<const ProgramFunction> list : {arithmetic_functions(), shape_functions(), network_functions()})
+  for (const std::span<const ProgramFunction> list :
+       {arithmetic_functions(), shape_functions(), network_functions(), mixer_functions()})
     for (const ProgramFunction& function : list)
       if (function.name == name) return &function;
   return nullptr;
@@ -186,7 +206,8 @@ const ProgramFunction* find_program_function(std::string_view name) {
 
 std::vector<std::string> program_function_names() {
   std::vector<std::string> names;
-  for (const std::span<const ProgramFunction> list : {arithmetic_functions(), shape_functions(), network_functions()})
+  for (const std::span<const ProgramFunction> list :
+       {arithmetic_functions(), shape_functions(), network_functions(), mixer_functions()})
     for (const ProgramFunction& function : list) names.emplace_back(function.name);
   return names;
 }

@@ -29,11 +29,11 @@ class Parser final : private ExpressionParser {
       else if (word == "input" || word == "target") input(word == "target");
       else if (word == "length") fixed_length();
       else if (word == "block" || word == "part") {
-        program_.blocks.push_back(definition());
+        program_.blocks.push_back(definition(word));
         program_.blocks.back().wrapped = word == "block";
       } else if (word == "network") {
         if (std::exchange(whole, true)) fail(place, "a second network: a file has one");
-        program_.network = definition();
+        program_.network = definition(word);
       } else {
         fail(place, "expected size, input, target, length, block, part or network at the beginning of a line");
       }
@@ -90,11 +90,11 @@ class Parser final : private ExpressionParser {
     end_of_line();
   }
 
-  ProgramBlock definition() {
+  ProgramBlock definition(const std::string& of) {
     step();
     ProgramBlock block;
     block.place = now().place;
-    block.name = name("a name");
+    block.name = name(fmt::format("the name of the {0}, as in '{0} NAME(…):'", of));
     expect("(", "and the parameters");
     bool sizes = false;
     while (!is(")")) {

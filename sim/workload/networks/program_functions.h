@@ -20,6 +20,7 @@ struct ProgramFunction {
 std::span<const ProgramFunction> arithmetic_functions();
 std::span<const ProgramFunction> shape_functions();
 std::span<const ProgramFunction> network_functions();
+std::span<const ProgramFunction> mixer_functions();  ///< scans and other mixers of tokens
 
 const ProgramFunction* find_program_function(std::string_view name);
 std::vector<std::string> program_function_names();

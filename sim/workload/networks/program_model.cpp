@@ -109,6 +109,7 @@ void describe(ProgramModel& model, ModelDescription& d) {
   }
   model.kinds.assign(static_cast<std::size_t>(d.layers), 0);
   for (const Call& call : trace.calls) {
+    if (const auto* kernel = std::get_if<FusedKernel>(&trace.ops[call.op])) model.packaged.insert(kernel->name);
     if (const auto* attention = std::get_if<Attention>(&trace.ops[call.op]);
         attention != nullptr && attention->head_dim > model.head_dim) {
       model.head_dim = attention->head_dim;

@@ -1,6 +1,8 @@
 // A model that is a program: the program and its sizes.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "sim/config/value.h"
@@ -17,6 +19,7 @@ struct ProgramModel {
   std::vector<std::int64_t> kinds;       ///< of each block that is wrapped: equal for equal operations
   std::int64_t heads = 0, head_dim = 0;  ///< of the widest attention
   bool splits = false;                   ///< has layers that tensor parallel ranks share
+  std::set<std::string> packaged;        ///< kernels of packages beside PyTorch, which were not measured
   std::string obstacle_to_stages;        ///< why no pipeline cuts it; empty where one does
   [[nodiscard]] const ProgramValue* size(std::string_view name) const;
   [[nodiscard]] std::int64_t whole(std::string_view name, std::int64_t otherwise) const;

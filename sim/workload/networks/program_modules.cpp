@@ -8,6 +8,7 @@
 #include "sim/workload/aten/images.h"
 #include "sim/workload/convolution_bounds.h"
 #include "sim/workload/families/transformers_code.h"
+#include "sim/workload/networks/expert_module.h"
 #include "sim/workload/networks/program_functions.h"
 #include "sim/workload/networks/program_network.h"
 
@@ -216,6 +217,10 @@ constexpr ModuleKind kKinds[] = {
     {"conv1d", "in, out, kernel, stride=1, padding=0, groups=1, bias=True", make_conv1d, run_convolution},
     {"batch_norm", "channels", make_batch_norm, run_batch_norm},
     {"group_norm", "groups, channels", make_group_norm, run_group_norm},
+    {"experts",
+     "hidden, inner, count, chosen, shared=0, shared_gate=False, gated=True, router=\"softmax\", correction=False, "
+     "activation=\"silu\"",
+     make_experts, run_experts},
     {"parameter", "*sizes", make_parameter, nullptr},
     {"frozen", "*sizes", make_frozen, nullptr},
     {"buffer", "sizes, type=\"as weights\"", make_buffer, nullptr},

@@ -1,6 +1,7 @@
 // What a program's signs do with tensors, and its attention by the backend of the training.
 #include <fmt/format.h>
 
+#include "sim/workload/aten/formula.h"
 #include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/transformers_code.h"
@@ -36,6 +37,8 @@ ProgramValue ProgramNetwork::tensor_operation(const Expression& e, const Program
     if (e.text == "-" && !y->requires_gradient()) return aten::add(eager_, *x, *y);
     if (e.text == "*") return aten::mul(eager_, *x, *y);
     if (e.text == "/" && !y->requires_gradient()) return aten::divide_by(eager_, *x, *y);
+    static const aten::Derivative kOfQuotient("divide(grad, other); scale(mul(grad, divide(result, other)))");
+    if (e.text == "/") return aten::apply(eager_, PointwiseFunction::divide, kOfQuotient, *x, y);
   }
   fail(e.place, fmt::format("{} {} {} is not modelled; there are tensor + tensor, tensor * tensor, tensor * number, "
                             "tensor ** 2, matmul(x, y)",

@@ -19,6 +19,7 @@ using eager::Tensor;
 struct ProgramList;
 struct ProgramModule;
 struct ModuleKind;
+class ExpertModule;
 
 /// Of a variable that was not assigned yet, or deleted.
 struct NoValue {};
@@ -35,6 +36,7 @@ struct ProgramModule {
   const ModuleKind* kind = nullptr;     ///< null: a block or a list
   const ProgramBlock* block = nullptr;  ///< null: a list, or a kind
   families::Affine weights;
+  std::shared_ptr<ExpertModule> experts;
   std::vector<Tensor> buffers;
   std::vector<std::int64_t> numbers;                  ///< of a kind: strides, groups, …
   std::vector<ProgramValue> sizes;                    ///< of a block, behind the star
