@@ -113,6 +113,8 @@ void check_stack(const Mapping& m, Stack& s) {
       !(s.positions == PositionKind::rotary && s.input == InputKind::image))
     m["position_table"].fail(
         "stands beside disentangled or relative positions, or an image's rotary ones; others: positions: learned");
+  if (s.first_convolution > 0 && (s.positions != PositionKind::disentangled || s.first_convolution % 2 == 0))
+    m["first_convolution"].fail("goes with disentangled positions, and is an odd number");
   if (s.position_table && s.positions == PositionKind::relative && s.max_positions < 1)
     m.value().fail("max_positions is missing, which a table of positions needs");
   if (s.residual != ResidualKind::serial && (s.layer_scale || s.residual_scale || s.drop_path > 0.0))

@@ -203,6 +203,7 @@ struct Stack {
   bool position_norm = false;               ///< of their table
   bool shared_position_projection = false;  ///< with queries and keys
   bool position_table = false;              ///< a learned one in the embeddings too
+  std::int64_t first_convolution = 0;       ///< tokens that a convolution beside the first layer sees; 0 = none
   // Layers.
   std::int64_t layers = 0, hidden = 0;
   std::int64_t layer_groups = 0;  ///< layers share weights in this many groups; 0 = none do

@@ -159,6 +159,8 @@ constexpr CompositionKey kCompositionKeys[] = {
     integer<&Stack::position_rows, kRows0>("position_rows", "buckets of distances, for disentangled positions"),
     words<&Stack::position_terms, kPositionTerms>("position_terms", "content-to-position, position-to-content"),
     flag<&Stack::position_norm>("position_norm", "of the rows of disentangled positions"),
+    integer<&Stack::first_convolution, kStackLayers>("first_convolution",
+                                                     "tokens that a convolution beside the first layer sees; 0 = none"),
     flag<&Stack::shared_position_projection>("shared_position_projection",
                                              "they are projected as queries and keys are"),
     flag<&Stack::position_table>("position_table",

@@ -279,8 +279,17 @@ TEST(FamilyTables, AListInOneWordIsAList) {
   const Stack stack = described_network(config).composition->stack;
   EXPECT_EQ(stack.position_terms, (std::vector<std::string>{"position-to-content", "content-to-position"}));
   EXPECT_EQ(stack.position_rows, 16);
+  // A convolution beside the first layer, and its norm.
+  const std::int64_t without = parameter_count(described_network(config));
   config["conv_kernel_size"] = 3;
-  EXPECT_THAT(refusal(config), HasSubstr("conv_kernel_size"));
+  config["conv_act"] = "gelu";
+  EXPECT_EQ(parameter_count(described_network(config)) - without, 64 * 64 * 3 + 64 + 2 * 64);
+  TrainingDescription training;
+  training.sequence_length = 32;
+  EXPECT_EQ(training_run(described_network(config), training, AttentionChoice::math, 1).parameters,
+            parameter_count(described_network(config)));
+  config["conv_act"] = "tanh";
+  EXPECT_THAT(refusal(config), HasSubstr("conv_act"));
 }
 
 // Kinds of layers are repeated, and say in which of them heads are turned.

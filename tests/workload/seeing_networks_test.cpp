@@ -7,6 +7,9 @@
 
 #include "sim/units/user_error.h"
 #include "sim/workload/composition.h"
+#include "sim/workload/families/shared_sequences.h"
+#include "sim/workload/families/stack_split.h"
+#include "sim/workload/families/stage_part.h"
 #include "sim/workload/training_checks.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/described_network.h"
@@ -120,6 +123,17 @@ TEST(SeeingNetworks, TowerAddsItsLayersToThoseOfTheText) {
   };
   EXPECT_EQ(attentions(whole, 80), 2 * 3);  // of the tower, forward and backward
   EXPECT_EQ(attentions(whole, 128), attentions(alone, 128));
+}
+
+// Rows of an image are whole on every rank: stages, shared layers and shared sequences are refused.
+TEST(SeeingNetworks, RefuseRanksThatWouldShareAnImage) {
+  const ModelDescription model = described_network(llava());
+  TrainingDescription training;
+  training.parallel.tensor = training.parallel.context = 2;
+  const auto refusal = ::testing::HasSubstr("an image's rows among tokens are not modelled");
+  EXPECT_THAT(families::why_not_cut(model, Framework::torch), refusal);
+  EXPECT_THAT(families::why_not_shared(model, training), refusal);
+  EXPECT_THAT(families::why_not_split(*model.composition, training), refusal);
 }
 
 TEST(SeeingNetworks, RefusesTowersThatAreNotBuilt) {

@@ -32,7 +32,7 @@ Mamba2Chunks chunks_of_scan(Eager& eager, const Tensor& projected, const Tensor&
   Tensor channels = projected;
   channels.sizes = {s.batch, s.mixed(), s.length};
   Mamba2Chunks made;
-  made.mixed = convolved(eager, channels, filters);
+  made.mixed = convolved(eager, channels, filters, eager.empty(channels.sizes, channels.type));
   Tensor steps = projected;
   steps.sizes = {s.batch, s.length, s.heads};
   made.decay = eager.empty({2, s.batch, s.heads, s.length}, DType::fp32);

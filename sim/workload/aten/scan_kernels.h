@@ -16,8 +16,8 @@ void kernel(Eager& eager, std::string name, std::int64_t rows, std::int64_t cols
 /// One kernel of `batch` small matmuls.
 void matmuls(Eager& eager, DType type, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
              std::initializer_list<const Tensor*> reads, const Tensor& result);
-/// causal_conv1d_fwd of x [batch, channels, length] with silu, and causal_conv1d_bwd into a gradient.
-Tensor convolved(Eager& eager, const Tensor& x, const Tensor& filters);
+/// causal_conv1d_fwd of x [batch, channels, length] with silu into a result, and causal_conv1d_bwd into a gradient.
+Tensor convolved(Eager& eager, const Tensor& x, const Tensor& filters, Tensor into);
 void convolved_backward(Eager& eager, const Tensor& x, const Tensor& filters, const Tensor& gradient,
                         const Tensor& into);
 

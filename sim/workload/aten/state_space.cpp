@@ -53,7 +53,7 @@ Tensor causal_convolution(Eager& eager, const Tensor& x, const Tensor& weight, c
   eager.recorder.host(HostClass::pointwise, 2);
   const auto backward = [](auto& pass) {
     const Tensor &given = pass.saved[0], &filters = pass.saved[1];
-    pass.out[0] = pass.eager.empty(given.sizes, given.type);
+    pass.out[0] = pass.eager.empty_like(given);
     if (pass.node.needs(1)) pass.out[1] = full(pass.eager, filters.sizes, filters.type);
     if (pass.node.edge_count > 2 && pass.node.needs(2))
       pass.out[2] = full(pass.eager, {filters.sizes[0]}, filters.type);
@@ -62,7 +62,7 @@ Tensor causal_convolution(Eager& eager, const Tensor& x, const Tensor& weight, c
   auto* node = bias != nullptr ? node_for<2>(eager, {&x, &weight, bias}, HostClass::pointwise_backward, backward)
                                : node_for<2>(eager, {&x, &weight}, HostClass::pointwise_backward, backward);
   if (node != nullptr) node->saved = {eager.save(x), eager.save(weight)};
-  Tensor result = convolved(eager, x, weight);
+  Tensor result = convolved(eager, x, weight, eager.empty_like(x));
   attach(result, node);
   return result;
 }
@@ -98,7 +98,7 @@ namespace {
 Tensor convolved_half(Eager& eager, const Tensor& xz, const Tensor& filters) {
   Tensor x = xz;
   x.sizes[1] /= 2;
-  return convolved(eager, x, filters);
+  return convolved(eager, x, filters, eager.empty(x.sizes, x.type));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace ridgeline::eager::aten {
 /// causal_conv1d_fn: x [batch, channels, length] by one filter [channels, width] each, then silu; saves x.
 Tensor causal_convolution(Eager& eager, const Tensor& x, const Tensor& weight, const Tensor* bias);
 
-/// selective_scan_fn of Mamba: u, delta and z [batch, channels, length], `inputs` B and C [batch, 2 x states, length].
-/// Saves all of them, its result before the gate, and a state for each channel and 2,048 tokens.
+/// selective_scan_fn of Mamba, of contiguous u, delta and z [batch, channels, length], `inputs` B and C [batch, 2 x
+/// states, length]. Saves all of them, its result before the gate, and a state for each channel and 2,048 tokens.
 Tensor selective_scan(Eager& eager, const Tensor& u, const Tensor& delta, const Tensor& inputs, const Tensor& z);
 
 struct Mamba1Weights {

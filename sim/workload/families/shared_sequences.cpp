@@ -13,6 +13,7 @@ std::string why_not_shared(const Composition& composition, const TrainingDescrip
   if (composition.encoder && s.cross_attention)
     return "PyTorch's context_parallel raises RuntimeError (Load balancing requires `is_causal=True`) in the encoder "
            "beside a decoder";
+  if (s.image_rows) return "an image's rows among tokens are not modelled over context parallel ranks; expected 1";
   if (s.input != InputKind::tokens)
     return "PyTorch itself cuts buffers along a dimension of tokens (context_parallel's buffer_seq_dims), which pixels "
            "and spectrograms do not have; expected 1";

@@ -1,6 +1,7 @@
 // Disentangled attention: contents score contents, contents score distances, and distances score contents (DeBERTa).
 #include <algorithm>
 
+#include "sim/workload/aten/convolution.h"
 #include "sim/workload/aten/matmul.h"
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/regroup.h"
@@ -34,6 +35,23 @@ void StackNetwork::look_at_distances(std::int64_t rows, std::int64_t length, Aro
   const Tensor there = aten::full(eager_, {rows, length}, DType::int64);
   around.mask = aten::plain(eager_, PointwiseFunction::mul, {rows, 1, length, length}, DType::int64, {&there});
   around.distance_rows = s_.position_norm ? norm(distances_.weight->value, distance_norm_) : distances_.weight->value;
+}
+
+// ConvLayer of modeling_deberta_v2.py: padding is filled with zeros before the activation and after the norm.
+Tensor StackNetwork::beside_first_layer(const Tensor& given, const Tensor& x) {
+  const ModuleScope module(eager_.recorder, "convolution");
+  const Tensor rows = contiguous(eager_, transpose(eager_, given, 1, 2));
+  eager_.recorder.host(HostClass::convolution);
+  Tensor y = aten::convolution(
+      eager_, eager_.autocast.lowered(eager_, rows), eager_.autocast.lowered(eager_, convolution_.weight->value),
+      eager_.autocast.lowered(eager_, convolution_.bias->value), {1, s_.first_convolution / 2, 1});
+  y = contiguous(eager_, transpose(eager_, y, 1, 2));
+  const Tensor padding = aten::plain(eager_, PointwiseFunction::equal, {y.sizes[0], y.sizes[1], 1}, DType::boolean, {});
+  y = masked_fill(eager_, y, padding);
+  y = activated(dropout(eager_, y, s_.dropout), s_.activation);
+  y = norm(add(eager_, x, y), convolution_norm_);
+  const Tensor there = aten::plain(eager_, PointwiseFunction::cast, {y.sizes[0], y.sizes[1], 1}, y.type, {&padding});
+  return mul(eager_, y, there);
 }
 
 Tensor StackNetwork::batch_of_heads(const Tensor& rows) {

@@ -22,6 +22,10 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
     return;
   }
   make_layers();
+  if (s_.first_convolution > 0 && part_.first == 0) {
+    convolution_ = {parameter({s_.hidden, s_.hidden, s_.first_convolution}), parameter({s_.hidden})};
+    convolution_norm_ = norm_layer(s_.hidden);
+  }
   if (part_.head && s_.final_norm) {
     const ModuleScope module(eager_.recorder, "final_norm");
     final_norm_ = norm_between(s_.hidden);
@@ -196,7 +200,9 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded, const Tenso
         eager.recorder.layer = block;
         return layer(i, layers_[weights], std::move(given), seen);
       };
+      const Tensor given = i == 0 && convolution_.weight != nullptr ? x : Tensor{};
       x = site_.run_block(run, x);
+      if (given.defined()) x = beside_first_layer(given, x);
       if (static_cast<std::size_t>(i) < deep_rows_.size())
         x = with_image_rows(eager_, x, input, deep_rows_[static_cast<std::size_t>(i)]);
     }

@@ -143,6 +143,8 @@ class StackNetwork {
   void project_biased(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
   Attended attend_sequence_first(const AttentionWeights& weights, const Tensor& x, const Around& around);
   Attended attend_disentangled(const AttentionWeights& weights, const Tensor& x, const Around& around);
+  /// The first layer's result and a convolution of what it was given, normed.
+  Tensor beside_first_layer(const Tensor& given, const Tensor& x);
   Tensor position_scores(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Around& around,
                          std::int64_t batch);
   /// Rows of all heads as one batch: [batch x heads, length, width].
@@ -247,7 +249,7 @@ class StackNetwork {
   std::vector<Tensor> unread_, deep_rows_;
   std::size_t top_ = 0;  ///< the first of `unread_` that are on top
   std::int64_t frozen_ = 0;
-  Affine distances_, distance_norm_;
+  Affine distances_, distance_norm_, convolution_, convolution_norm_;  ///< beside the first layer
   struct Stage {
     Stack stack;
     std::unique_ptr<StackNetwork> network;

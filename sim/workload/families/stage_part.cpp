@@ -65,6 +65,7 @@ std::string why_not_cut(const ModelDescription& model, Framework framework) {
     return "a loss of two scores, as of head: pretraining, is not modelled in a pipeline: expected 1";
   if (composition->stack.head == HeadKind::contrastive)
     return "a contrastive loss compares all sequences of a batch, and a pipeline's loss sees those of a micro-batch";
+  if (composition->stack.image_rows) return "an image's rows among tokens are not modelled in a pipeline; expected 1";
   if (composition->encoder)
     return "PyTorch's own example of an encoder and a decoder (pippy_t5.py) is limited to two stages, since the first "
            "one takes the tokens of both; expected 1";

@@ -7,6 +7,7 @@
 #include "sim/workload/aten/reduction.h"
 #include "sim/workload/aten/softmax.h"
 #include "sim/workload/aten/state_space.h"
+#include "sim/workload/aten/views.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/eager/function_node.h"
 #include "sim/workload/networks/program_functions.h"
@@ -46,7 +47,8 @@ ProgramValue causal_conv1d(ProgramNetwork& n, const CallArguments& a) {
 }
 
 ProgramValue selective_scan(ProgramNetwork& n, const CallArguments& a) {
-  const Tensor &u = a.tensor("u"), &delta = a.tensor("delta"), &inputs = a.tensor("inputs"), &z = a.tensor("z");
+  const auto in_order = [&](const char* name) { return aten::contiguous(n.session(), a.tensor(name)); };
+  const Tensor u = in_order("u"), delta = in_order("delta"), inputs = in_order("inputs"), z = in_order("z");
   a.require(u.sizes.rank() == 3 && delta.sizes == u.sizes && z.sizes == u.sizes && inputs.sizes.rank() == 3 &&
                 inputs.sizes[1] % 2 == 0,
             fmt::format("u {}, delta {}, z {} and B and C together {} do not fit", text_of(u.sizes),
@@ -57,7 +59,7 @@ ProgramValue selective_scan(ProgramNetwork& n, const CallArguments& a) {
 }
 
 ProgramValue mamba_inner(ProgramNetwork& n, const CallArguments& a) {
-  const Tensor xz = n.session().autocast.lowered(n.session(), a.tensor("xz"));
+  const Tensor xz = aten::contiguous(n.session(), n.session().autocast.lowered(n.session(), a.tensor("xz")));
   a.require(xz.sizes.rank() == 3 && xz.sizes[1] % 2 == 0,
             fmt::format("a tensor {}; expected [batch, 2 x channels, length]", text_of(xz.sizes)));
   const aten::Mamba1Weights w{weight_of(a, "convolution"), weight_of(a, "convolution_bias"), lowered(n, a, "inputs"),
