@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "sim/config/data_folder.h"
-#include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/shipped_names.h"
 
@@ -20,8 +19,8 @@ bool names_a_path(std::string_view name_or_path) {
 }
 
 const SpellingRules& hardware_spelling() {
-  static constexpr std::array<std::string_view, 7> kVendors{"nvidia", "geforce", "tesla",      "quadro",
-                                                            "gpu",    "card",    "corporation"};
+  static constexpr std::array<std::string_view, 9> kVendors{"nvidia", "geforce",     "tesla",   "quadro", "gpu",
+                                                            "card",   "corporation", "pytorch", "torch"};
   static const SpellingRules rules{.vendors = kVendors, .endings = {}, .any_order = true};
   return rules;
 }
@@ -53,11 +52,7 @@ std::string described_file(std::string_view what, std::string_view folder, std::
   const std::string name = config::name_spelled(name_or_path, shipped, hardware_spelling());
   if (!name.empty()) return (directory / (name + ".yaml")).string();
   const std::vector<std::string> names = config::yaml_names(directory);
-  std::vector<std::string> meant = config::names_meant(name_or_path, shipped, hardware_spelling());
-  if (meant.empty() && what != "hardware") {  // one number more is another GPU, but may be a slip in a cluster's name
-    meant.push_back(config::meant_name(name_or_path, names));
-    if (meant.front().empty()) meant.clear();
-  }
+  const std::vector<std::string> meant = config::names_meant(name_or_path, shipped, hardware_spelling());
   fail_unknown(what, name_or_path, meant, names);
 }
 

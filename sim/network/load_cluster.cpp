@@ -40,7 +40,7 @@ constexpr Range kRate{1e6, 1e15}, kShare{0.01, 1.0}, kOversubscription{1.0, 1000
 constexpr int kMostNodes = 1 << 20, kMostGpus = 1024, kMostLinks = 1024, kMostNics = 1024;
 
 /// Keys of a description beside those of the table below.
-constexpr std::array<std::string_view, 4> kPlainKeys{"title", "extends", "source", "gpu"};
+constexpr std::array<std::string_view, 5> kPlainKeys{"title", "aliases", "extends", "source", "gpu"};
 
 struct ClusterKey {
   std::string_view key;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "sim/config/data_folder.h"
@@ -72,15 +73,32 @@ TEST(HardwareNames, AreNeverAnsweredByAnotherGpu) {
 }
 
 TEST(HardwareNames, NoTwoFilesClaimTheSameSpelling) {
-  std::map<std::string, std::string> claimed;
-  for (const config::ShippedName& one : config::shipped_names(config::data_folder("hw")))
-    for (const std::string& spelling : one.spellings) {
-      const auto [other, is_new] = claimed.emplace(spelling_key(spelling, hardware_spelling()), one.name);
-      EXPECT_TRUE(is_new || other->second != one.name) << one.name << " says '" << spelling << "' twice";
-      EXPECT_TRUE(is_new || other->second == one.name)
-          << "'" << spelling << "' is claimed by " << other->second << " and " << one.name;
-    }
-  EXPECT_GT(claimed.size(), 40u);
+  for (const char* folder : {"", "clusters", "hosts", "software"}) {
+    std::map<std::string, std::string> claimed;
+    for (const config::ShippedName& one : config::shipped_names(config::data_folder("hw") / folder))
+      for (const std::string& spelling : one.spellings) {
+        const auto [other, is_new] = claimed.emplace(spelling_key(spelling, hardware_spelling()), one.name);
+        EXPECT_TRUE(is_new || other->second != one.name) << one.name << " says '" << spelling << "' twice";
+        EXPECT_TRUE(is_new || other->second == one.name)
+            << "'" << spelling << "' is claimed by " << other->second << " and " << one.name;
+      }
+    EXPECT_GT(claimed.size(), 5u) << folder;
+  }
+}
+
+TEST(HardwareNames, OfClustersAndSoftwareMayBeSpelledToo) {
+  const auto file = [](const char* what, const char* folder, const char* name) {
+    return std::filesystem::path(described_file(what, folder, name)).stem().string();
+  };
+  for (const char* name : {"HGX H100", "dgx-h100", "DGX H100", "8xH100", "8x H100", "h100 x8"})
+    EXPECT_EQ(file("cluster", "clusters", name), "hgx-h100") << name;
+  EXPECT_EQ(file("cluster", "clusters", "p5.48xlarge"), "p5");
+  for (const char* name : {"PyTorch 2.11", "2.11", "torch-2.11", "pytorch2.11"})
+    EXPECT_EQ(file("software", "software", name), "pytorch-2.11") << name;
+  for (const char* name : {"dgx-h300", "16xH100", "rtx3090-x3"})
+    EXPECT_THAT([&] { (void)file("cluster", "clusters", name); },
+                ::testing::ThrowsMessage<UserError>(AllOf(HasSubstr("there are "), Not(HasSubstr("did you mean")))))
+        << name;
 }
 
 }  // namespace

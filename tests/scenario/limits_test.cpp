@@ -201,8 +201,8 @@ TEST(Names, thatAreNoDescriptionsAreToldInTheirPlace) {
   EXPECT_EQ(told_of("hardware: v100-sxm2\nmodel: gpt2\n" + kTraining),
             "limits.yaml:1:11: hardware: unknown name 'v100-sxm2'; did you mean nvidia-v100-sxm2-16gb, "
             "nvidia-v100-sxm2-32gb?");
-  EXPECT_TRUE(told_of("model: gpt2\ncluster: hgx-h1000\n" + kTraining)
-                  .starts_with("limits.yaml:2:10: cluster: unknown name 'hgx-h1000'; did you mean "));
+  EXPECT_TRUE(told_of("model: gpt2\ncluster: hxg-h100\n" + kTraining)
+                  .starts_with("limits.yaml:2:10: cluster: unknown name 'hxg-h100'; did you mean "));
   EXPECT_TRUE(told_of("hardware: nvidia-t4\nmodel: gtp2\n" + kTraining)
                   .starts_with("limits.yaml:2:8: model: no network 'gtp2'; did you mean gpt2?"));
   EXPECT_TRUE(

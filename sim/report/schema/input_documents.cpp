@@ -193,12 +193,13 @@ std::vector<InputKey> described_keys(const std::function<void(const std::vector<
 }
 
 std::vector<InputKey> cluster_keys() {
-  const std::set<std::string> names{"title", "extends", "gpu", "source"};
+  const std::set<std::string> names{"title", "aliases", "extends", "gpu", "source"};
   std::vector<InputKey> keys =
       explore_keys({.read = [](const std::vector<Override>& changes,
                                const std::string&) { (void)load_cluster("dgx-1-v100", changes); },
                     .names = names});
-  join(keys, {name_of_file("title"), name_of_file("extends"), name_of_file("gpu"), name_of_file("source")});
+  join(keys, {name_of_file("title"), name_list("aliases"), name_of_file("extends"), name_of_file("gpu"),
+              name_of_file("source")});
   for (InputKey& key : keys) key.required = false;  // what a file leaves out, the architecture's defaults say
   return keys;
 }

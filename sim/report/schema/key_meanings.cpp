@@ -218,6 +218,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kSoftware, "default_gelu", "erf or tanh: torch.nn.functional.gelu"},
 
     {kCluster, "title", "What reports call it"},
+    {kCluster, "aliases", "Other names that --cluster takes for a file of hw/clusters/"},
     {kCluster, "extends", "Another cluster, of which this file says the differences"},
     {kCluster, "source", "Where numbers come from that name no source of their own"},
     {kCluster, "gpu", "GPUs of the cluster: a name of hw/"},
