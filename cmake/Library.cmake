@@ -35,7 +35,7 @@ if(RIDGELINE_WITH_MPI)
   install(TARGETS ridgeline_with_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ridgeline COMPONENT mpi)
 endif()
 
-# The Python package, where Python's headers and pybind11 are. `python/setup.py` asks for it alone.
+# The Python package, where Python's headers and pybind11 are. `python/wheel_backend.py` asks for it alone.
 option(RIDGELINE_PYTHON "Build the Python package where pybind11 is installed" ON)
 if(RIDGELINE_PYTHON)
   if(NOT Python3_EXECUTABLE AND EXISTS /usr/bin/python3)  # whose packages `dev` installs

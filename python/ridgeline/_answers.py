@@ -3,9 +3,10 @@ import json as _json
 import os as _os
 import threading as _threading
 
-from ._ridgeline import Memory, Mistake, Question, Simulator, Step, Stopped, __version__
-from ._ridgeline import Answer as _Answer
+from ._card import card as _card
+from ._ridgeline import Mistake, Question, Simulator, Stopped, __version__
 from ._ridgeline import load_numpy as _load_numpy
+from ._values import Memory, Step, gib as _gib, seconds as _seconds, taken as _taken
 
 _simulator = Simulator()  # remembers what questions share
 _MOST_LEVELS = 64  # of dicts and lists in a question, as in files
@@ -64,15 +65,23 @@ def _arrays(function):
 
 
 class Answer:
-    """What is known of one step. Parts that cost time are made when they are first asked for."""
+    """What is known of one step: `step` (time), `memory`, `notes`; `kernels`, `timeline` and `memory_over_time` are columns.
 
-    def __init__(self, native):
+    Parts that cost time are made when they are first asked for. `print(answer)` has the tables of `ridgeline predict`,
+    `answer.show()` the page with pictures, `to_dict()` every number. A pickle holds the question: the answer is made again
+    where it is loaded.
+    """
+
+    def __init__(self, native, asked=None):
         self._native = native
+        self._asked = asked
+        self._step = _taken(Step, native.step)
+        self._memory = _taken(Memory, native.memory)
 
     title = property(lambda self: self._native.title, doc="of the scenario")
     hardware = property(lambda self: self._native.hardware, doc="name of the GPU")
-    step = property(lambda self: self._native.step, doc="time with its range, rates, energy")
-    memory = property(lambda self: self._native.memory, doc="peaks, use of the device, whether it fits")
+    step = property(lambda self: self._step, doc="Step: time with its range, rates, energy")
+    memory = property(lambda self: self._memory, doc="Memory: peaks, use of the device, whether it fits")
     notes = property(lambda self: self._native.notes, doc="approximations and warnings")
     kernels = property(lambda self: _arrays(self._native._kernels), doc="a column a field, longest first")
     timeline = property(lambda self: _arrays(self._native._timeline), doc="launches in stream order")
@@ -97,16 +106,46 @@ class Answer:
     def __str__(self):
         return _call(self._native.text)
 
+    def show(self):
+        """The page with pictures: below the cell of a notebook, else in the browser."""
+        page = self.to_html()
+        try:
+            from IPython import get_ipython
+            from IPython.display import HTML, display
+            if get_ipython() is not None:
+                display(HTML(_frame(page, self.title)))
+                return
+        except ImportError:
+            pass
+        import tempfile
+        import webbrowser
+        with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="ridgeline-", delete=False, encoding="utf-8") as file:
+            file.write(page)
+        if not webbrowser.open(f"file://{file.name}"):
+            print(f"no browser was found: the page is {file.name}")
+
+    def __reduce__(self):
+        if self._asked is None:
+            raise TypeError("this answer was not made by ridgeline.predict, so that no pickle can hold its question")
+        return _asked_again, (self._asked,)
+
+    def _where(self):
+        return self.title if self.hardware in self.title else f"{self.title} on {self.hardware}"
+
     def __repr__(self):
-        used = self.memory.device_used / 2**30
-        where = "" if self.hardware in self.title else f" on {self.hardware}"
-        return (f"<ridgeline.Answer: {self.title}{where}: {self.step.time * 1e3:.4g} ms "
-                f"({self.step.low * 1e3:.4g} to {self.step.high * 1e3:.4g}), {used:.3g} GiB>")
+        used = _gib(self.memory.device_used) if self.memory.known else "memory not known"
+        fits = "" if self.memory.fits or not self.memory.known else ", does not fit"
+        return (f"<ridgeline.Answer: {self._where()}: {_seconds(self.step.time)} ({_seconds(self.step.low)} to "
+                f"{_seconds(self.step.high)}), {used}{fits}>")
 
     def _repr_html_(self):
-        import html
-        return (f'<iframe srcdoc="{html.escape(self.to_html(), quote=True)}" '
-                f'style="width:100%;height:640px;border:0" title="{html.escape(self.title, quote=True)}"></iframe>')
+        return _card(self._where(), self.to_dict())
+
+
+def _frame(page, title):
+    import html
+    return (f'<iframe srcdoc="{html.escape(page, quote=True)}" style="width:100%;height:640px;border:0" '
+            f'title="{html.escape(title, quote=True)}"></iframe>')
 
 
 def _check_depth(value, level=0):
@@ -143,9 +182,20 @@ def _question(scenario=None, *, engine="analytic", advice=False, sensitivity=Fal
 
 
 def predict(scenario=None, *, engine="analytic", advice=False, sensitivity=False, set=None, **keys):
-    """Time, memory and reasons of one training step."""
-    return Answer(_call(_simulator.predict, _question(scenario, engine=engine, advice=advice, sensitivity=sensitivity,
-                                                      set=set, **keys)))
+    """Time, memory and reasons of one training step.
+
+    `scenario` is a path, the name of a shipped scenario ("bert-large-fp32"), or a dict of its keys. Keys are those of a
+    scenario: `hardware` and `model` by any spelling of a name, or by path; `training` as a dict. `set` changes single keys.
+    """
+    asked = {"scenario": scenario, "engine": engine, "advice": advice, "sensitivity": sensitivity, "set": set, **keys}
+    return _asked_again(asked)
+
+
+def _asked_again(asked):
+    if not isinstance(asked["scenario"], (dict, type(None))):
+        here = _os.fspath(asked["scenario"])
+        asked = {**asked, "scenario": _os.path.abspath(here) if _os.path.exists(here) else here}
+    return Answer(_call(_simulator.predict, _question(**asked)), asked)
 
 
 def replay(recording, hardware, **more):
@@ -160,7 +210,11 @@ def compare(*scenarios, labels=(), **keys):
 
 
 def fit(scenario=None, **keys):
-    """The largest micro-batch that the device holds, as a dict."""
+    """The largest micro-batch that the device holds, as a dict. `training` need not say a micro_batch."""
+    described = scenario if isinstance(scenario, dict) else keys if scenario is None else None
+    if described is not None and "micro_batch" not in described.get("training", {}):
+        described = {**described, "training": {"micro_batch": 1, **described.get("training", {})}}
+        scenario, keys = None, {**keys, **described}
     return _json.loads(_call(_simulator.fit, _question(scenario, **keys)))
 
 

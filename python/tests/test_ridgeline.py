@@ -1,6 +1,7 @@
 """The Python package beside the program: the same numbers, arrays without copies, mistakes with their place."""
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -125,12 +126,64 @@ def test_other_threads_run_meanwhile():
     assert gaps.max() < max(0.2, 0.5 * (end - begin))
 
 
-def test_a_notebook_shows_the_page():
+def test_a_notebook_of_ten_answers_is_small():
+    gpus = ridgeline.hardware()[:10]
+    cards = [ridgeline.predict({**SMALL, "hardware": gpu})._repr_html_() for gpu in gpus]
+    assert max(map(len, cards)) < 20_000 and sum(map(len, cards)) < 300_000
+    for gpu, card in zip(gpus, cards):
+        assert gpu in card and "Fits" in card and "tokens/s" in card and "weights" in card
+        assert card.count("<div") == card.count("</div>") and "<script" not in card
+
+
+def test_a_card_says_what_does_not_fit():
+    card = ridgeline.predict(hardware="T4", model="llama-3.1-8b", training={"micro_batch": 1, "sequence_length": 64})._repr_html_()
+    assert "Does not fit" in card and "With memory enough" in card
+
+
+def test_the_page_is_shown_in_the_browser(monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
     try:
-        html = ridgeline.predict(SMALL)._repr_html_()
+        ridgeline.predict(SMALL).show()
     except ridgeline.Mistake as mistake:
         pytest.skip(str(mistake))  # built without npm
-    assert html.startswith("<iframe") and "bert-base" in html.lower()
+    with open(opened[0].removeprefix("file://"), encoding="utf-8") as page:
+        assert "bert-base" in page.read().lower()
+    os.remove(opened[0].removeprefix("file://"))
+
+
+def test_answers_print_and_pickle():
+    answer = ridgeline.predict(SMALL)
+    for shown in (repr(answer), repr(answer.step), repr(answer.memory)):
+        assert "object at" not in shown and len(shown) < 200, shown
+    assert "tokens/s" in repr(answer.step) and "GiB" in repr(answer.memory)
+    for documented in (ridgeline.Answer, ridgeline.Step, ridgeline.Memory, ridgeline.predict, ridgeline.fit):
+        assert documented.__doc__ and not documented.__doc__.startswith(f"{documented.__name__}(")
+    again = pickle.loads(pickle.dumps(answer))
+    assert again.step == answer.step and again.memory == answer.memory
+    assert without_place(again.to_dict()) == without_place(answer.to_dict())
+    assert pickle.loads(pickle.dumps(answer.step)) == answer.step
+
+
+def test_a_pickle_finds_its_file_from_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(SOURCE)
+    kept = pickle.dumps(ridgeline.predict("scenarios/bert-large-fp32.yaml"))
+    monkeypatch.chdir(tmp_path)
+    assert "BERT" in pickle.loads(kept).title
+
+
+def test_fit_needs_no_batch():
+    found = ridgeline.fit(hardware="RTX 3090", model="gpt2", training={"sequence_length": 512, "precision": "amp-bf16"})
+    said = ridgeline.fit(hardware="RTX 3090", model="gpt2", training={"sequence_length": 512, "precision": "amp-bf16", "micro_batch": 1})
+    assert without_place(found) == without_place(said)
+    assert without_place(ridgeline.fit({"hardware": "RTX 3090", "model": "gpt2", "training": {
+        "sequence_length": 512, "precision": "amp-bf16"}})) == without_place(said)
+
+
+def test_shipped_descriptions_are_found_by_name_from_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert ridgeline.predict("bert-large-fp32").step == ridgeline.predict(BERT).step
+    assert ridgeline.predict({**SMALL, "hardware": "Tesla T4", "model": "google-bert/bert-base-uncased"}).step == ridgeline.predict(SMALL).step
 
 
 if __name__ == "__main__":

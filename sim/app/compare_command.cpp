@@ -14,6 +14,7 @@
 #include "sim/report/answer_report.h"
 #include "sim/report/comparison_report.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/scenario_file.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 
@@ -72,7 +73,7 @@ Sides sides_of(const CompareOptions& options, Session& session) {
   Descriptions& descriptions = session.descriptions();
   const auto source = [&](const std::string* file) {
     ScenarioSource result = options.scenario.source();
-    if (file) result.file = *file;
+    if (file) result.file = scenario_file(*file);
     return result;
   };
   const std::string* base = files.empty() ? nullptr : &files.front();

@@ -6,6 +6,7 @@
 
 #include "sim/config/override.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/scenario/scenario_file.h"
 #include "sim/scenario/short_flags.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
@@ -16,7 +17,7 @@ namespace {
 /// Whether the file says how a model is used.
 bool describes_inference(const std::string& file) {
   if (file.empty() || trace::looks_like_recording(file)) return false;
-  const config::Node tree = load_scenario_tree(file);
+  const config::Node tree = load_scenario_tree(scenario_file(file));
   return tree.kind == config::Node::Kind::mapping && tree.find("inference") != nullptr;
 }
 
@@ -108,7 +109,7 @@ void ScenarioOptions::check_prompt(bool inference) const {
 
 ScenarioSource ScenarioOptions::source() const {
   ScenarioSource source;
-  if (!file_.empty()) source.file = file_;
+  if (!file_.empty()) source.file = scenario_file(file_);
   const bool scenario = (file_.ends_with(".yaml") || file_.ends_with(".yml")) && !trace::looks_like_recording(file_);
   source.recording = recording_ && !scenario;
   source.numbers = datasheet_ ? Numbers::datasheet : Numbers::measured;

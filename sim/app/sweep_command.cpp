@@ -17,6 +17,7 @@
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/sweep_report.h"
+#include "sim/scenario/scenario_file.h"
 #include "sim/study/sweep/points_file.h"
 #include "sim/study/sweep/sweep_ranks.h"
 #include "sim/study/sweep/sweep_scenario.h"
@@ -125,7 +126,7 @@ void run(const SweepOptions& options) {
   std::optional<PointsFile> file;
   std::string mistake;
   try {
-    sweep = load_sweep(options.file);
+    sweep = load_sweep(scenario_file(options.file));
     check_axes(*sweep);
     if (!options.points_file.empty() && ranks.rank() == 0) file.emplace(options.points_file, *sweep);
   } catch (const UserError& error) {

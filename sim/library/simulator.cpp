@@ -19,6 +19,7 @@
 #include "sim/report/sweep_report.h"
 #include "sim/report/text/kernel_lines.h"
 #include "sim/report/text/names.h"
+#include "sim/scenario/scenario_file.h"
 #include "sim/study/plan/plan_question.h"
 #include "sim/study/plan/plan_search.h"
 #include "sim/study/sweep/run_sweep.h"
@@ -61,8 +62,8 @@ ScenarioSource source_of(const Question& question) {
   ScenarioSource source;
   if (!question.file.empty() && !question.text.empty()) throw UserError("a question has a file or a text, not both");
   if (!question.file.empty()) {
-    source.file = question.file;
-    source.recording = trace::looks_like_recording(question.file);
+    source.file = scenario_file(question.file);
+    source.recording = trace::looks_like_recording(*source.file);
   }
   source.text = question.text;
   if (!question.text.empty()) source.text_name = "text of the question";
@@ -245,7 +246,7 @@ std::string Simulator::fit(const Question& question) const {
 
 std::string Simulator::sweep(const std::string& file, int threads) const {
   return translated([&] {
-    const Sweep sweep = load_sweep(file);
+    const Sweep sweep = load_sweep(scenario_file(file));
     check_axes(sweep);
     SweepRunOptions options;
     options.threads = threads;
