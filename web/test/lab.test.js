@@ -863,6 +863,7 @@ const kStates = [
     await opened('overview')(page);
     if (await page.$eval('#question', (bar) => bar.checkVisibility())) await page.click('#question');
     await typed(page, 'Batch', '0');
+    await unfold(page, 'details.more');
   }, []],
 ];
 

@@ -32,7 +32,7 @@ function roofs(device, rate_at, rightEdge) {
     return {
       type: 'line', silent: true, symbol: 'none', z: 1, name: peak.name, lineStyle: { color: css('--soft'), width: 1.5 },
       data: [[kLeast, kLeast * rate_at], [ridge, peak.flops_per_s], [rightEdge, peak.flops_per_s]],
-      endLabel: { show: true, formatter: `${peak.name}  ${rate(peak.flops_per_s)}`, align: 'right', verticalAlign: 'bottom', offset: [-4, -3], color: css('--soft'), fontSize: 12 },
+      endLabel: { show: true, formatter: matchMedia('(max-width: 600px)').matches ? peak.name : `${peak.name}  ${rate(peak.flops_per_s)}`, align: 'right', verticalAlign: 'bottom', offset: [-4, -3], color: css('--soft'), fontSize: 12 },
     };
   });
 }
