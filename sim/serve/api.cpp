@@ -20,6 +20,7 @@
 #include "sim/report/text/kernel_lines.h"
 #include "sim/serve/asked.h"
 #include "sim/serve/assets.h"
+#include "sim/study/ladder.h"
 #include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
@@ -128,6 +129,23 @@ ordered_json kernel_of(const StepRun& run, const StepDetail& detail, std::uint64
   kernel.update(launch_json(detail.kinds[index], run.scenario().gpu));
   if (pieces.caches) kernel["caches"] = kernel_caches_json(run, detail, static_cast<std::uint32_t>(index));
   return kernel;
+}
+
+/// Ways to run what does not fit, each predicted, with the changes that lead to it.
+ordered_json ladder_json(const StepRun& run) {
+  ordered_json rows = ordered_json::array();
+  if (run.memory().runs) return rows;
+  for (const LadderRow& row : ladder_of(run)) {
+    ordered_json one{{"label", row.label},      {"adds", row.adds},
+                     {"changes", row.all},      {"needed_bytes", row.memory.needed},
+                     {"runs", row.memory.runs}, {"fits", row.memory.fits}};
+    if (row.step) {
+      one["time_s"] = row.step->time.value();
+      one["tokens_per_s"] = row.step->tokens_per_s;
+    }
+    rows.push_back(std::move(one));
+  }
+  return rows;
 }
 
 }  // namespace
@@ -252,7 +270,8 @@ Reply Api::route(const Asked& asked) {
 
 Reply Api::predict(const Asked& asked) {
   const Target& t = asked.target;
-  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel", "leave_out"});
+  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "ladder", "datasheet", "show", "kernel",
+               "leave_out"});
   const std::shared_ptr<Descriptions> known = descriptions();
   const StepRun run(session_, load_scenario(source_of(asked.request.body, t.all("set"), t.flag("datasheet")), *known),
                     asked.engine());
@@ -266,6 +285,7 @@ Reply Api::predict(const Asked& asked) {
   if (is_left_out("kernels")) prediction.kernels.clear();
   if (is_left_out("modules")) prediction.modules.clear();
   ordered_json out = answer_json(run, prediction, {.memory_report = t.flag("memory_report")}, options_.tool);
+  if (t.flag("ladder")) out["ladder"] = ladder_json(run);
   for (const std::string& key : left_out)
     if (key != "sensitivity_keys") out.erase(key);
     else if (const auto found = out.find("sensitivity"); found != out.end()) found->erase("keys");

@@ -326,6 +326,29 @@ TEST_F(ServedApi, questions_of_many_steps_have_a_lane_of_their_own) {
     EXPECT_EQ(lane(target), Lane::studies) << target;
 }
 
+TEST_F(ServedApi, ways_to_run_what_does_not_fit_are_predictions_of_their_changes) {
+  const std::string body =
+      R"({"hardware": "nvidia-rtx-3090", "model": "gpt2-xl", "training": {"micro_batch": 4, "sequence_length": 512, "precision": "fp32"}})";
+  const json large = answer("/api/predict?ladder=1&leave_out=kernels,modules", body);
+  ASSERT_FALSE(large["memory"]["fits"].get<bool>());
+  ASSERT_GE(large["ladder"].size(), 2u);
+  bool one_fits = false;
+  for (const json& row : large["ladder"]) {
+    std::string target = "/api/predict?leave_out=kernels,modules";
+    for (std::string change : row["changes"]) target += "&set=" + change.replace(change.find('='), 1, "%3D");
+    const json own = answer(target, body);
+    EXPECT_EQ(own["memory"]["fits"], row["fits"]) << target;
+    EXPECT_EQ(row.contains("time_s"), row["runs"].get<bool>()) << target;
+    if (row["runs"]) {
+      EXPECT_DOUBLE_EQ(own["step"]["time_s"], row["time_s"]) << target;
+    }
+    one_fits = one_fits || row["fits"];
+  }
+  EXPECT_TRUE(one_fits);
+  EXPECT_TRUE(answer("/api/predict?ladder=1", kScenario)["ladder"].empty()) << "what runs needs no way";
+  EXPECT_FALSE(answer("/api/predict", body).contains("ladder"));
+}
+
 TEST_F(ServedApi, of_one_clients_questions_the_newest_counts) {
   EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=2", kScenario).status, 200);
   EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=1", kScenario).status, 409);

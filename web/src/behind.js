@@ -23,9 +23,13 @@ async function put(details, id, columns, rows) {
 /** Rows that `ask` gives as a promise. */
 export const asked = (ask) => Object.assign(ask, { asked: true });
 
+const begun = new Set();
+
 /** A table that is made when it is opened; what was open stays so when the answer changes. `rows` may give a promise: of
- *  rows that are asked for, once the answer stays for a moment. */
-export function behind(id, title, columns, rows) {
+ *  rows that are asked for, once the answer stays for a moment. `open`: from the first time on. */
+export function behind(id, title, columns, rows, open = false) {
+  if (open && !begun.has(id)) opened.add(id);
+  begun.add(id);
   const details = h('details', { class: 'behind', id });
   const fill = () => {
     if (details.open) opened.add(id);

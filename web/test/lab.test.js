@@ -1079,6 +1079,25 @@ test('a mistake in a number is said in a sentence', () => {
   for (const right of ['1', ' 10 ', '1e1', '+3', '4.0']) assert.equal(mistakeIn(right, 1, 10), null, right);
 });
 
+test('what does not fit shows predicted ways, and one that is taken fits', async () => {
+  const { page, faults, close } = await open();
+  assert.equal(await page.$('#ladder'), null);
+  await drawnAfter(page, () => page.evaluate("ridgeline.asked.update((s) => { s.scenario = { hardware: 'nvidia-rtx-3090', model: 'gpt2-xl', training: { micro_batch: 4, sequence_length: 512, precision: 'fp32' } }; })"));
+  await page.waitForSelector('#ladder .take', { timeout: 60000 });
+  const rows = await page.$$eval('#ladder tbody tr', (all) => all.map((row) => row.textContent));
+  assert.ok(rows.length >= 2 && rows.some((row) => row.includes('LoRA')), rows.join());
+  const fitting = await page.$$eval('#ladder tbody tr', (all) => all.findIndex((row) => row.querySelector('.good')));
+  const said = await page.$$eval('#ladder tbody tr', (all, i) => [...all[i].cells].map((cell) => cell.textContent), fitting);
+  await drawnAfter(page, () => page.$$eval('#ladder .take', (all, i) => all[i].click(), fitting));
+  await page.waitForFunction('/Fits/.test(document.querySelector(".verdict").textContent)');
+  const taken = await answer(page);
+  assert.deepEqual([seconds(taken.step.time_s), taken.memory.fits], [said[3], true]);
+  sameAs(taken, printed(await page.evaluate('ridgeline.asked.current()')));
+  assert.equal(await page.$('#ladder'), null);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
 test('LoRA, parallelism and software have controls that leave nothing behind', async () => {
   const { page, faults, close } = await open();
   const summary = (title) => page.$$eval('details.more > summary', (all, name) => { const one = all.find((element) => element.textContent === name); one.parentElement.open = true; }, title);

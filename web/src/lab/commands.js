@@ -13,14 +13,14 @@ const wordsOf = (text) => (text.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []).ma
 /** Changes, scenarios and the view that words of a command name. */
 function asks(words) {
   const asked = { names: [], changes: [], with: [], view: null };
-  const change = (text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)];
+  const parted = (text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)];
   for (let i = 0; i < words.length; i += 1) {
     const flag = words[i];
     asked.view ??= kViewOf[flag] ?? null;
     if (kFlags[flag]) asked.changes.push([kFlags[flag], words[(i += 1)]]);
-    else if (flag === '--set') asked.changes.push(change(words[(i += 1)]));
-    else if (flag === '--parallel') asked.changes.push(...words[(i += 1)].split(',').map((one) => change(`training.parallel.${one}`)));
-    else if (flag === '--with') asked.with.push(words[(i += 1)].split(/ (?=[\w.]+=)/).map(change));
+    else if (flag === '--set') asked.changes.push(parted(words[(i += 1)]));
+    else if (flag === '--parallel') asked.changes.push(...words[(i += 1)].split(',').map((one) => parted(`training.parallel.${one}`)));
+    else if (flag === '--with') asked.with.push(words[(i += 1)].split(/ (?=[\w.]+=)/).map(parted));
     else if (kScenario.test(flag)) asked.names.push(kScenario.exec(flag)[1]);
   }
   return asked;
@@ -83,6 +83,12 @@ export async function stateOf({ name, changes }) {
   const scenario = name ? structuredClone(await shipped(`scenarios/${name}`)) : {};
   delete scenario.measured;
   const set = {};
+  change(scenario, set, changes);
+  return { scenario, set };
+}
+
+/** Puts changes, [key, value] as texts, into a scenario and the changed numbers beside it. */
+export function change(scenario, set, changes) {
   for (const [key, value] of changes) {
     const plain = /^\d+(\.\d+)?$/.test(value) ? Number(value) : value === 'true' ? true : value === 'false' ? false : value;
     const [top] = key.split('.');
@@ -92,5 +98,4 @@ export async function stateOf({ name, changes }) {
     if (key === 'hardware') delete scenario.cluster;
     if (key === 'cluster') delete scenario.hardware;
   }
-  return { scenario, set };
 }

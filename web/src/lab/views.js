@@ -17,6 +17,7 @@ import { table } from '../table.js';
 import { cacheRows, cachesView } from './caches_view.js';
 import { asked, behind } from './draw.js';
 import { kernelDetail } from './kernel.js';
+import { ladder } from './ladder.js';
 import { blockRows, memoryBlocks, shortage } from './memory_blocks.js';
 import { powerRows, powerView } from './power_view.js';
 
@@ -144,7 +145,7 @@ function simulated(p) {
  *  a chosen kernel, and which one where none is; what rows it can save. */
 export const kGroups = ['Answer', 'Explore', 'Learn'];
 export const kViews = [
-  { id: 'overview', group: 'Answer', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...glance(under(roofline(p, lab.again), rooflineNumbers(p)), breakdownWithNumbers(p)), ...parallel(p)] },
+  { id: 'overview', group: 'Answer', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...ladder(p, lab, kLong), ...against(p.prediction, lab.pinned), ...glance(under(roofline(p, lab.again), rooflineNumbers(p)), breakdownWithNumbers(p)), ...parallel(p)] },
   { id: 'timeline', group: 'Answer', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...lanes(p), ...flame(p), host(p), ...parallel(p)] },
   { id: 'memory', group: 'Answer', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
     draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
