@@ -240,15 +240,17 @@ void CachingAllocator::count_free(const Block& block, BlockId before, BlockId af
 }
 
 std::uint64_t CachingAllocator::fingerprint() const {
+  return fingerprint(PoolKind::small) * 0x9e3779b97f4a7c15u ^ fingerprint(PoolKind::large);
+}
+std::uint64_t CachingAllocator::fingerprint(PoolKind kind) const {
   // Free blocks in their order; blocks in use and segments follow from them, as everything else stays where it is.
   std::uint64_t hash = 0x9e3779b97f4a7c15u;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
-  for (const Pool& pool : pools_) {
-    for (const FreeBlocks* blocks : {&pool.free, &pool.unmapped}) {
-      for (const FreeBlock& free : *blocks) {
-        mix(free.order);
-        mix(free.address);
-      }
+  const Pool& pool = pools_[static_cast<std::size_t>(kind)];
+  for (const FreeBlocks* blocks : {&pool.free, &pool.unmapped}) {
+    for (const FreeBlock& free : *blocks) {
+      mix(free.order);
+      mix(free.address);
     }
   }
   return hash;

@@ -107,6 +107,8 @@ class CachingAllocator {
   [[nodiscard]] std::vector<SegmentView> segments() const;
   /// Hash of all that decides where later requests go: equal fingerprints answer equal requests equally.
   [[nodiscard]] std::uint64_t fingerprint() const;
+  /// The same of one pool.
+  [[nodiscard]] std::uint64_t fingerprint(PoolKind kind) const;
 
  private:
   struct Block {

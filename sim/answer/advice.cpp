@@ -9,6 +9,7 @@
 #include "sim/scenario/descriptions.h"
 #include "sim/units/budget.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/token_loop.h"
 
 namespace ridgeline {
 namespace {
@@ -36,10 +37,18 @@ std::optional<Advice> tried(const Change& change, const StepRun& run, Descriptio
 
 }  // namespace
 
+std::size_t calls_of_run(const OpTrace& trace) {
+  std::size_t calls = trace.calls.size();
+  if (trace.tokens != nullptr)
+    calls +=
+        trace.tokens->places.size() * trace.tokens->slots.size() * static_cast<std::size_t>(trace.tokens->tokens());
+  return calls;
+}
+
 std::vector<Advice> find_advice(const StepRun& run) {
   const Scenario& scenario = run.scenario();
   const Prediction& base = run.prediction();
-  if (run.trace().calls.size() > kMostCallsToTry) return {};
+  if (calls_of_run(run.trace()) > kMostCallsToTry) return {};
   const auto spent = [&](std::initializer_list<TimeClass> classes) {
     Seconds sum{};
     for (const TimeClass c : classes) sum += base.time_by_class[static_cast<std::size_t>(c)];

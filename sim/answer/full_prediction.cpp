@@ -22,16 +22,15 @@ Prediction full_prediction(const StepRun& run, const Beside& beside) {
   if (beside.advice) {
     for (std::string& line : assumptions_of(run)) prediction.notes.push_back(std::move(line));
     prediction.advice = find_advice(run);
-    if (run.trace().calls.size() > kMostCallsToTry)
-      prediction.notes.push_back(
-          fmt::format("changes were not tried: the run has {} operations", run.trace().calls.size()));
+    if (const std::size_t calls = calls_of_run(run.trace()); calls > kMostCallsToTry)
+      prediction.notes.push_back(fmt::format("changes were not tried: the run has {} operations", calls));
     if (!prediction.memory.fits && beside.would_fit)
       prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
   }
   if (beside.sensitivity)
     prediction.sensitivity = beside.sensitivity_keys ? step_sensitivity(run) : resource_sensitivity(run);
   if (beside.memory_of_modules && knows_allocations(run.scenario()))
-    add_memory(prediction.modules, run.program(), run.memory_run());
+    add_memory(prediction.modules, run.every_token().program(), run.every_token().memory_run());
   return prediction;
 }
 

@@ -19,13 +19,16 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
     if (action.kind != Action::Kind::launch) continue;
     const auto index = static_cast<std::uint32_t>(&action - program.actions.data());
     const bool repeats = index >= repeat.actions.begin && index < repeat.actions.end;
-    const double times = repeats ? static_cast<double>(repeat.times) : 1.0;
+    const TokenLaunch* token = program.token_launch(action);
+    const double times = token != nullptr ? static_cast<double>(token->runs)
+                         : repeats        ? static_cast<double>(repeat.times)
+                                          : 1.0;
     const KernelLaunch* launch = &program.launches[action.index];
     if (action.call == Action::kNoCall) {
       out.push_back({launch, &kNone, Action::kNoCall, Phase::other, times, 0});
     } else {
       const Call& call = program.trace->calls[action.call];
-      out.push_back({launch, &program.trace->ops[call.op], call.op, call.phase, times, call.module});
+      out.push_back({launch, &program.trace->ops[call.op], call.op, call.phase, times, call.module, token});
     }
   }
   return out;

@@ -15,11 +15,20 @@
 #include "sim/workload/training_step.h"
 
 namespace ridgeline {
-TraceKey trace_key_of(const Scenario& s) {
+namespace {
+OpTrace run_of(const TraceKey& key) {
+  if (key.training.inference) return inference_run(key.model, key.training, key.attention, 2, key.tokens);
+  return training_run(key.model, key.training, key.attention);
+}
+}  // namespace
+
+TraceKey trace_key_of(const Scenario& s, std::string_view engine) {
   const bool compiled = compiles(s);
   TraceKey key{s.model, s.training,
                said_in_place(s, [&] { return choose_attention(s.training, s.model, s.gpu, s.software); }),
                compiled ? s.gpu.sm.count : 0};
+  // A simulated cache goes from kernel to kernel, and a graph is launched whole.
+  if (engine == "simulate" || s.cuda_graphs) key.tokens = Tokens::written_out;
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
   // kernel takes it. Where blocks are compiled one by one it is looked at outside of them.
   const bool whole = compiled && !s.training.parallel.compiles_blocks();
@@ -37,9 +46,9 @@ TraceKey trace_key_of(const Scenario& s) {
 
 OpTrace trace_of(const Scenario& s, std::string_view engine) {
   if (s.recorded) return std::move(replayable_of(s, engine).recording.trace);
-  const TraceKey key = trace_key_of(s);
-  OpTrace trace = said_in_place(s, [&] { return training_run(key.model, key.training, key.attention); });
-  if (key.compiled_for_sms == 0) return trace;
+  const TraceKey key = trace_key_of(s, engine);
+  OpTrace trace = said_in_place(s, [&] { return run_of(key); });
+  if (key.compiled_for_sms == 0 || trace.tokens != nullptr) return trace;
   trace = compile::compile_trace(std::move(trace), key.compiled_for_sms);
   if (repeats_are_steady(trace)) return trace;
   return compile::compile_trace(
@@ -101,7 +110,8 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
   return predict_memory(program, memory_options(s), s.software);
 }
 
-MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software) {
+MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software,
+                                const RoomyMemory* roomy) {
   options.counts = Counts::held;
   const MemoryResult r = run_memory(program, options);
   MemoryPrediction m = prediction_of(r, program, options.capacity);
@@ -116,10 +126,16 @@ MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions option
                        failure.details.missing,
                        failure.held};
     options.capacity = kNoEnd;
-    const MemoryResult whole = run_memory(program, options);
-    m.needed = whole.device_used;
-    m.needed_at_peak = whole.breakdown;
-    m.needed_unused = whole.cached_unused;
+    if (roomy != nullptr) {
+      m.needed = roomy->prediction.peak_reserved + options.context;
+      m.needed_at_peak = roomy->prediction.at_peak;
+      m.needed_unused = roomy->prediction.cached_unused;
+    } else {
+      const MemoryResult whole = run_memory(program, options);
+      m.needed = whole.device_used;
+      m.needed_at_peak = whole.breakdown;
+      m.needed_unused = whole.cached_unused;
+    }
   }
   set_range(m, software);
   if (m.runs && m.needed_high > m.capacity) {
@@ -207,7 +223,8 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s, c
   const MemoryOptions options = memory_options(s);
   const bool sees_capacity = options.settings.memory_fraction > 0 || options.settings.garbage_collection_threshold > 0;
   const double most = static_cast<double>(roomy.most_reserved + options.context) * (1.0 + s.software.memory_spread);
-  if (sees_capacity || most > static_cast<double>(options.capacity)) return predict_memory(program, s);
+  if (sees_capacity || most > static_cast<double>(options.capacity))
+    return predict_memory(program, options, s.software, &roomy);
   MemoryPrediction m = roomy.prediction;
   m.capacity = options.capacity;
   m.context = options.context;

@@ -13,6 +13,7 @@
 #include "sim/memory/memory_run.h"
 #include "sim/scenario/scenario.h"
 #include "sim/trace/replayable.h"
+#include "sim/workload/inference_run.h"
 
 namespace ridgeline {
 
@@ -66,10 +67,11 @@ struct TraceKey {
   TrainingDescription training;
   AttentionChoice attention = AttentionChoice::eager;
   int compiled_for_sms = 0;  ///< 0: not compiled
+  Tokens tokens = Tokens::looped;
   bool operator==(const TraceKey&) const = default;
 };
 /// Throws UserError for an attention backend the GPU lacks.
-TraceKey trace_key_of(const Scenario& scenario);
+TraceKey trace_key_of(const Scenario& scenario, std::string_view engine = "analytic");
 
 /// The op trace of a scenario. Throws UserError for an attention backend the GPU lacks. Of a recorded step, kernels
 /// without shapes take as long under `engine` as they are said to.
@@ -91,13 +93,14 @@ MemoryOptions memory_options(const Scenario& scenario);
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& scenario);
 /// Of a recorded step that counts memory without births and frees.
 MemoryPrediction memory_as_recorded(const trace::MeasuredStep& measured, const Scenario& scenario);
-MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software);
-
 /// A run of the memory on a device with room without end.
 struct RoomyMemory {
   MemoryPrediction prediction;
   std::int64_t most_reserved = 0;  ///< in any step, the first included
 };
+/// `roomy`: of the same allocations under the same settings, where it is known already.
+MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software,
+                                const RoomyMemory* roomy = nullptr);
 /// Of a program over several devices of one process: `program.device` becomes the one with most reserved memory.
 void look_at_fullest_device(StepProgram& program, const Scenario& scenario);
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& scenario);

@@ -125,13 +125,13 @@ std::shared_ptr<SharedTrace> TracesOfANetwork::trace(const TraceKey& key) {
   return whole;
 }
 
-std::shared_ptr<SharedTrace> Session::trace(const Scenario& scenario) {
-  const TraceKey key = trace_key_of(scenario);
+std::shared_ptr<SharedTrace> Session::trace(const Scenario& scenario, std::string_view engine) {
+  const TraceKey key = trace_key_of(scenario, engine);
   return traces_.get(
       key,
       [&] {
         if (scenario.recorded || key.compiled_for_sms != 0 || !TracePattern::applies(key.model, key.training))
-          return std::make_shared<SharedTrace>(trace_of(scenario));
+          return std::make_shared<SharedTrace>(trace_of(scenario, engine));
         return networks_.get(without_sizes(key), [] { return std::make_shared<TracesOfANetwork>(); })->trace(key);
       },
       [](const SharedTrace& made) { return bytes_of(made.trace); });

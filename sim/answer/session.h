@@ -155,7 +155,7 @@ class Session {
   /// Of scenarios that name the same files.
   Descriptions& descriptions() { return descriptions_; }
   /// The op trace of a described scenario. Throws as trace_of does.
-  std::shared_ptr<SharedTrace> trace(const Scenario& scenario);
+  std::shared_ptr<SharedTrace> trace(const Scenario& scenario, std::string_view engine = "analytic");
   std::shared_ptr<SharedKernels> kernels(const Gpu& gpu, const Software& software);
   /// Of launches on chips with such an L2.
   std::shared_ptr<KnownStretches> stretches(const L2Spec& l2);

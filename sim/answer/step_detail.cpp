@@ -129,7 +129,8 @@ std::vector<LaunchSpan> every_span(const StepDetail& detail) {
   return all;
 }
 
-StepDetail step_detail(const StepRun& run, bool with_memory) {
+StepDetail step_detail(const StepRun& held, bool with_memory) {
+  const StepRun& run = held.every_token();
   StepDetail detail;
   detail.step = run.timeline().step;
   add_spans(detail, run.program(), run.times(), run.timeline());

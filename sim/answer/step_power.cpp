@@ -22,7 +22,8 @@ StepPower step_power(const StepRun& run) {
     const std::size_t i = result.kernels.size();
     const Joules energy = load.energy_of(i, clock);
     const Seconds duration = line.kernels[i].taken;
-    const auto runs = static_cast<double>(line.repeat.launches.times_of(i));
+    const TokenLaunch* token = program.token_launch(action);
+    const auto runs = static_cast<double>(token != nullptr ? token->runs : line.repeat.launches.times_of(i));
     const Watts beyond = duration.value() > 0.0 ? energy * (1.0 / runs) / duration : Watts{};
     result.kernels.push_back({result.idle + beyond, load.clock_of(i, clock)});
     Joules& of_class = result.by_class[static_cast<std::size_t>(program.launches[action.index].time_class)];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -25,6 +26,7 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
   };
   std::unordered_map<const KernelLaunch*, Known> known;
   known.reserve(kernels.size());
+  std::unordered_map<KernelGroup*, const Op*> last_of_tokens;
   double busy = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const double runs = kernels[i].times;
@@ -35,17 +37,23 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
     p.time_by_phase[static_cast<std::size_t>(kernels[i].phase)] += t;
-    if (!p.modules.empty()) {
-      ModuleUse& module = p.modules[kernels[i].module];
-      module.time_by_phase[static_cast<std::size_t>(kernels[i].phase)] += t;
-      module.kernels += static_cast<std::int64_t>(runs);
+    const auto note_module = [&](std::uint16_t number, double share) {
+      ModuleUse& module = p.modules[number];
+      module.time_by_phase[static_cast<std::size_t>(kernels[i].phase)] += share * t;
+      module.kernels += std::llround(share * runs);
+    };
+    if (p.modules.empty()) {
+    } else if (kernels[i].token == nullptr) {
+      note_module(kernels[i].module, 1.0);
+    } else {
+      for (const TokenLaunch::Share& one : *kernels[i].token->modules) note_module(one.module, one.share);
     }
     const Seconds held = runs * timeline.kernels[i].held;
     p.limited_by[static_cast<std::size_t>(Limiter::power)] += held;
     p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t - held;
+    const std::uint32_t of_group = kernels[i].token != nullptr ? kernels[i].token->group : kernels[i].op_index;
     Known& its = known[&launch];
-    if (its.group == nullptr || its.op_index != kernels[i].op_index)
-      its = {kernels[i].op_index, &groups[{launch.name, kernels[i].op_index}]};
+    if (its.group == nullptr || its.op_index != of_group) its = {of_group, &groups[{launch.name, of_group}]};
     KernelGroup& group = *its.group;
     if (group.count == 0) {
       group.name = launch.name;
@@ -63,10 +71,12 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     group.l2_hit_bytes += runs * times[i].l2_bytes * times[i].l2_hit_rate;
     group.occupied_s += t.value() * times[i].occupancy;
     if (classes.writes_scores(*kernels[i].op)) group.score_bytes += runs * launch.written_bytes();
-    if (times[i].profile) profiles[{launch.name, kernels[i].op_index}].add(*times[i].profile, t, runs);
+    if (times[i].profile) profiles[{launch.name, of_group}].add(*times[i].profile, t, runs);
     group.count += static_cast<std::int64_t>(runs);
     group.time += t;
+    if (of_group != kernels[i].op_index) last_of_tokens[&group] = kernels[i].op;
   }
+  for (const auto& [group, op] : last_of_tokens) group->shape = fmt::format("{} to {}", group->shape, shape_of(*op));
   p.idle = Seconds{std::max(0.0, p.step.time.value() - busy)};
   p.limited_by[static_cast<std::size_t>(Limiter::launch)] += p.idle;
   for (const auto& [key, sum] : profiles) groups[key].profile = std::make_shared<const KernelProfile>(sum.mean());

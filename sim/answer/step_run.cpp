@@ -71,8 +71,9 @@ CollectiveTimer timer_of_collectives(const Scenario& scenario) {
 /// they slow each other.
 template <typename Time, typename Times>
 auto as_timed(const Time& time, const StepProgram& program, const StepLoad& load, const Times& times,
-              const Scenario& scenario, const Host& host, const IssueOutline* outline = nullptr) {
-  TimelineOptions options{.cuda_graphs = scenario.cuda_graphs, .outline = outline};
+              const Scenario& scenario, const Host& host, const TokenTimes* tokens,
+              const IssueOutline* outline = nullptr) {
+  TimelineOptions options{.cuda_graphs = scenario.cuda_graphs, .tokens = tokens, .outline = outline};
   if (!scenario.cluster || !program.has_streams()) return time(program, load, scenario.gpu, host, options);
   const StepContention contention(program, times(), scenario);
   options.contention = &contention;
@@ -103,7 +104,7 @@ const trace::Replayable* StepRun::recording() const {
 }
 
 std::shared_ptr<SharedTrace> StepRun::shared_trace() const {
-  return trace_.get([&] { return given_trace_ ? given_trace_ : session_.trace(scenario_); });
+  return trace_.get([&] { return given_trace_ ? given_trace_ : session_.trace(scenario_, engine_); });
 }
 std::shared_ptr<SharedKernels> StepRun::shared_kernels() const {
   return kernels_.get([&] { return session_.kernels(scenario_.gpu, scenario_.software); });
@@ -122,6 +123,12 @@ const OpTrace& StepRun::trace() const {
 }
 
 const StepProgram& StepRun::program() const {
+  if (const PipelineRun* stages = pipeline()) return stages->shown().program();
+  if (assembled().program.token_kernels == nullptr) return assembled().program;
+  return program_of_tokens_.get([&] { return with_token_launches(assembled().program, *timed().tokens); }).program;
+}
+
+const StepProgram& StepRun::written_program() const {
   if (const PipelineRun* stages = pipeline()) return stages->shown().program();
   return assembled().program;
 }
@@ -159,11 +166,11 @@ const std::vector<KernelTime>& StepRun::times() const {
 const StepTimes& StepRun::timed() const {
   if (const PipelineRun* stages = pipeline()) return stages->shown().timed();
   return timed_.get([&] {
-    const StepProgram& made = program();
+    const StepProgram& made = written_program();
     keep_budget(kPredicting);
     KernelTimes* known = shared_kernels()->times_of(engine_);
     std::shared_ptr<const StepResidency> residency;
-    if (known != nullptr && !scenario_.recorded) {
+    if (known != nullptr && !scenario_.recorded && made.token_kernels == nullptr) {
       const L2Spec& l2 = scenario_.gpu.l2;
       const std::vector<std::uint64_t> accesses = accesses_of_launches(made);
       residency = shared_trace()->residencies.get(
@@ -190,7 +197,7 @@ const Timeline& StepRun::timeline() const {
     const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
     constexpr Timeline (*kTimeline)(const StepProgram&, const StepLoad&, const Gpu&, const Host&,
                                     const TimelineOptions&) = run_timeline;
-    return as_timed(kTimeline, program(), kernels, listed, scenario_, scenario_.host, outline());
+    return as_timed(kTimeline, program(), kernels, listed, scenario_, scenario_.host, timed().tokens.get(), outline());
   });
 }
 
@@ -234,14 +241,14 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
   const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
   const StepLoad stretched =
       scenario_.cluster ? load().stretched(factors(kernel_factor)) : load().stretched(kernel_factor);
-  return as_timed(time_of_step, program(), stretched, listed, scenario_, other, outline());
+  return as_timed(time_of_step, program(), stretched, listed, scenario_, other, timed().tokens.get(), outline());
 }
 
 Seconds StepRun::step_beside(const Host& host) const {
   keep_budget(kPredicting);
   if (const PipelineRun* stages = pipeline()) return stages->step_with(host, 1.0);
   const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
-  return as_timed(time_of_step, program(), load(), listed, scenario_, host, outline());
+  return as_timed(time_of_step, program(), load(), listed, scenario_, host, timed().tokens.get(), outline());
 }
 
 BusyRange StepRun::kernels_range() const {
@@ -299,11 +306,12 @@ const MemoryPrediction& StepRun::memory() const {
   if (const PipelineRun* stages = pipeline()) return stages->fullest().memory();
   return memory_.get([&] {
     if (!knows_allocations(scenario_)) return memory_as_recorded(recording()->measured, scenario_);
-    const StepProgram& made = program();
+    const StepProgram& made = written_program();
     keep_budget(kPredicting);
     if (scenario_.recorded) return predict_memory(made, scenario_);
     // A layout does not know which device is looked at.
-    const std::uint64_t allocations = made.device ? hash_of_allocations(made) : assembled().layout->allocations;
+    std::uint64_t allocations = made.device ? hash_of_allocations(made) : assembled().layout->allocations;
+    if (made.token_kernels != nullptr) allocations ^= hash_of_temporaries(*made.token_kernels);
     const SharedTrace::MemoryKey key{allocations, scenario_.allocator};
     const auto roomy = shared_trace()->memories.get(key, [&] {
       std::optional<RoomyMemory> known;
@@ -326,7 +334,7 @@ const MemoryResult& StepRun::memory_run() const {
           scenario_.recorded->file->path(), trace::name_of(scenario_.recorded->file->format())));
     MemoryOptions options = memory_options(scenario_);
     options.record_samples = options.record_history = true;
-    const StepProgram& made = program();
+    const StepProgram& made = written_program();
     keep_budget(kPredicting);
     return run_memory(made, options);
   });
@@ -336,7 +344,7 @@ const Prediction& StepRun::prediction() const {
   return prediction_.get([&] {
     // Reading them takes as long as timing a step: once, beside the op trace.
     static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
-    (void)program();
+    (void)written_program();
     ranges.get();
     // Memory knows no time: it runs beside the timing.
     std::future<void> memory_made = std::async(std::launch::async, with_same_budget([&] { (void)memory(); }));
@@ -367,7 +375,12 @@ Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engi
   const StepProgram program = make_program(trace, s.gpu, s.software);
   const StepTimes times = time_step(program, *engine, s.gpu, nullptr, timer_of_collectives(s));
   const auto listed = [&] { return times.listed(); };
-  return as_timed(time_of_step, program, StepLoad(program, times, s.gpu), listed, s, s.host);
+  if (times.tokens != nullptr) {
+    const ProgramOfTokens whole = with_token_launches(program, *times.tokens);
+    return as_timed(time_of_step, whole.program, StepLoad(whole.program, times, s.gpu), listed, s, s.host,
+                    times.tokens.get());
+  }
+  return as_timed(time_of_step, program, StepLoad(program, times, s.gpu), listed, s, s.host, nullptr);
 }
 
 }  // namespace ridgeline

@@ -16,9 +16,13 @@
 #include "sim/answer/prediction.h"
 #include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/session.h"
+#include "sim/timeline/token_times.h"
 #include "sim/trace/replayable.h"
 
 namespace ridgeline {
+
+/// A timeline holds so many kernels one by one: about 3 GB of text, 1.1 GB of memory.
+inline constexpr std::int64_t kMostKernelsShown = 1'500'000;
 
 class StepRun {
  public:
@@ -51,6 +55,10 @@ class StepRun {
   /// The recording of a recorded step, made ready for the scenario's GPU and software; null for others.
   [[nodiscard]] const trace::Replayable* recording() const;
 
+  /// The same with every token of a generation written out, for what shows kernels one by one; itself where all are.
+  /// Throws UserError where there are more than are worth it.
+  [[nodiscard]] const StepRun& every_token() const;
+
   /// The classes of a pipeline's ranks; null without one. Trace, program, times and memory_run() are those of the class
   /// that is shown, memory() is that of the fullest.
   [[nodiscard]] const PipelineRun* pipeline() const;
@@ -73,7 +81,8 @@ class StepRun {
   };
   [[nodiscard]] const Step& described_step() const;
   [[nodiscard]] const Assembled& assembled() const;
-  [[nodiscard]] const IssueOutline* outline() const;  ///< of the layout; null without one
+  [[nodiscard]] const StepProgram& written_program() const;  ///< without launches that stand for those of tokens
+  [[nodiscard]] const IssueOutline* outline() const;         ///< of the layout; null without one
   [[nodiscard]] std::shared_ptr<SharedTrace> shared_trace() const;
   [[nodiscard]] std::shared_ptr<SharedKernels> shared_kernels() const;
   [[nodiscard]] const StepLoad& load() const;
@@ -94,6 +103,7 @@ class StepRun {
   Lazy<std::shared_ptr<SharedTrace>> trace_;
   Lazy<std::shared_ptr<SharedKernels>> kernels_;
   Lazy<Assembled> program_;
+  Lazy<ProgramOfTokens> program_of_tokens_;
   Lazy<StepTimes> timed_;
   Lazy<std::vector<KernelTime>> times_;
   Lazy<StepLoad> load_;
@@ -102,6 +112,7 @@ class StepRun {
   Lazy<MemoryPrediction> memory_;
   Lazy<MemoryResult> memory_run_;
   Lazy<Prediction> prediction_;
+  Lazy<std::unique_ptr<StepRun>> every_token_;
 };
 
 /// The prediction of a run that shares nothing. Throws as StepRun does.

@@ -6,11 +6,10 @@
 
 #include "sim/answer/parallel/communication.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/inference_run.h"
 
 namespace ridgeline {
 namespace {
-
-constexpr std::int64_t kMostKernels = 1'500'000;  // about 3 GB of text, 1.1 GB of memory
 
 std::vector<MemorySample> samples_of(const UnrolledStep& step, const StepProgram& held,
                                      std::span<const MemorySample> samples) {
@@ -36,15 +35,30 @@ std::vector<MemorySample> samples_of(const UnrolledStep& step, const StepProgram
 
 }  // namespace
 
+const StepRun& StepRun::every_token() const {
+  if (pipeline() != nullptr || trace().tokens == nullptr) return *this;
+  if (const std::int64_t kernels = timeline().kernel_count(); kernels > kMostKernelsShown)
+    throw UserError(fmt::format(
+        "the generation has {} kernels, more than the {} that are shown one by one: inference.new_tokens={} "
+        "shows as much",
+        kernels, kMostKernelsShown, scenario_.training.inference->new_tokens * kMostKernelsShown / kernels));
+  return *every_token_.get([&] {
+    const TraceKey key = trace_key_of(scenario_, engine_);
+    auto whole =
+        std::make_shared<SharedTrace>(inference_run(key.model, key.training, key.attention, 2, Tokens::written_out));
+    return std::make_unique<StepRun>(session_, scenario_, engine_, std::move(whole));
+  });
+}
+
 std::optional<WholeStep> whole_step(const StepRun& run) {
   const StepProgram& held = run.program();
   if (run.pipeline() != nullptr || held.repeat_of_steady_step().times <= 1) return std::nullopt;
   const Scenario& scenario = run.scenario();
-  if (const std::int64_t kernels = run.timeline().kernel_count(); kernels > kMostKernels)
+  if (const std::int64_t kernels = run.timeline().kernel_count(); kernels > kMostKernelsShown)
     throw UserError(
         fmt::format("the step has {} kernels, more than the {} that a timeline holds one by one: --timeline-compact "
                     "writes equal micro-batches once",
-                    kernels, kMostKernels));
+                    kernels, kMostKernelsShown));
   WholeStep whole{unrolled_step(held), {}, {}, {}};
   const std::size_t launches = run.times().size() + whole.step.launches.further();
   whole.times.reserve(launches);

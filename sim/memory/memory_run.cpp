@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
+#include "sim/memory/held_memory.h"
+#include "sim/memory/play_tokens.h"
 #include "sim/units/budget.h"
 
 namespace ridgeline {
@@ -13,22 +17,26 @@ namespace {
 
 class Runner {
  public:
-  Runner(const StepProgram& program, const MemoryOptions& options)
+  /// `passes_over`: requests of tokens for small blocks that find the pool as an earlier token found it.
+  Runner(const StepProgram& program, const MemoryOptions& options, bool passes_over)
       : program_(program),
         options_(options),
+        passes_over_(passes_over),
         recording_(options.record_history),
-        allocator_(options.settings, DeviceMemory(options.capacity, options.context), options.counts),
-        blocks_(program.storages.size(), kNoBlock) {
+        tokens_(program.token_kernels != nullptr ? std::optional<TokenMemory>(program) : std::nullopt),
+        held_(program, options, tokens_ ? tokens_->storages().size() : program.storages.size()) {
     result_.context = options.context;
     reserve();
   }
+  /// Whether what was passed over would have been different after all: memory ran out meanwhile.
+  [[nodiscard]] bool passed_over_too_much() const { return passed_over_too_much_; }
 
   MemoryResult run() {
     if (run_all() && options_.record_samples) sample_one_more_step();
     const PoolStatistics& all = allocator_.statistics().all;
     // Without a second step the first one has to do.
     result_.peak_reserved = all.reserved_bytes.peak;
-    result_.peak_allocated = all.allocated_bytes.peak;
+    result_.peak_allocated = std::max(all.allocated_bytes.peak, peak_);
     result_.cached_unused = result_.peak_reserved - result_.peak_allocated;
     result_.device_used = result_.peak_reserved + result_.context;
     result_.statistics = allocator_.statistics();
@@ -63,7 +71,10 @@ class Runner {
     if (!play(0, steps.front().begin)) return false;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (i == 1) start_steady_state();
-      if (i + 1 == steps.size()) remember_alive_before_last_step();
+      if (i + 1 == steps.size()) {
+        remember_alive_before_last_step();
+        before_last_step_ = fingerprint();
+      }
       result_.steps_run = static_cast<int>(i) + 1;
       if (!play(steps[i].begin, steps[i].end)) return false;
     }
@@ -72,6 +83,7 @@ class Runner {
     std::uint64_t state = fingerprint();
     while (result_.steps_run < options_.most_steps) {
       ++result_.steps_run;
+      if (state == before_last_step_ && only_held()) break;  // it leaves the state as it finds it
       if (!repeat_last_step()) return false;
       const std::uint64_t next = fingerprint();
       if (next == state) break;
@@ -82,7 +94,7 @@ class Runner {
 
   void start_steady_state() {
     const PoolStatistics& all = allocator_.statistics().all;
-    result_.first_step_peak_allocated = all.allocated_bytes.peak;
+    result_.first_step_peak_allocated = std::max(all.allocated_bytes.peak, peak_);
     result_.first_step_peak_reserved = all.reserved_bytes.peak;
     allocator_.reset_peaks();
     peak_ = 0;
@@ -149,6 +161,13 @@ class Runner {
       if (!play_repeated(repeat)) return false;
       begin = repeat.actions.end;
     }
+    for (std::size_t step = 0; step < program_.tokens.size(); ++step) {
+      const StepRange body = program_.tokens[step].body;
+      if (body.begin < begin || body.end > end) continue;
+      if (!play_once(begin, body.end)) return false;
+      if (!play_tokens_of(step)) return false;
+      begin = body.end;
+    }
     return play_once(begin, end);
   }
   bool play_repeated(const RepeatedActions& repeat) {
@@ -173,14 +192,19 @@ class Runner {
     return options_.settings.memory_fraction > 0 && options_.settings.garbage_collection_threshold > 0;
   }
   bool play_once(std::uint32_t begin, std::uint32_t end) {
-    if (!recording_ && !sampling_ && !program_.device && events_left_ == kAllEvents) return play_held(begin, end);
-    for (std::uint32_t i = begin; i < end && events_left_ != 0; ++i) {
+    return play({std::span<const Action>(program_.actions).subspan(begin, end - begin), program_.storages, begin});
+  }
+  bool play(const HeldMemory::Part& part) {
+    if (only_held()) return held_.play(part);
+    for (std::size_t k = 0; k < part.actions.size() && events_left_ != 0; ++k) {
       keep_budget_often("the run of the allocations");
-      const Action& action = program_.actions[i];
+      const Action& action = part.actions[k];
+      const std::uint32_t i = part.number_of(k);
       if (action.kind != Action::Kind::allocate && action.kind != Action::Kind::free) continue;
-      if (program_.device && program_.storages[action.index].stream != *program_.device) continue;
-      if (action.kind == Action::Kind::free) release(action, i);
-      else if (!allocate(action, i)) return false;
+      const Storage& storage = part.storages[action.index];
+      if (program_.device && storage.stream != *program_.device) continue;
+      if (action.kind == Action::Kind::free) release(action, storage, i);
+      else if (storage.bytes > 0 && !allocate(action, storage, i)) return false;
       --events_left_;
       if (sampling_) {
         const PoolStatistics& all = allocator_.statistics().all;
@@ -190,61 +214,29 @@ class Runner {
     return true;
   }
 
-  /// As play_once() where nothing is asked but what is held.
-  bool play_held(std::uint32_t begin, std::uint32_t end) {
-    const Action* const actions = program_.actions.data();
-    const Storage* const storages = program_.storages.data();
-    const Counter& allocated = allocator_.statistics().all.allocated_bytes;
-    std::uint32_t highest = Action::kNoCall;  // action of a peak whose breakdown is not written down yet
-    const auto write_down = [&] {
-      if (highest == Action::kNoCall) return;
-      result_.breakdown = by_category_;
-      result_.peak = moment(actions[highest], highest);
-      highest = Action::kNoCall;
-    };
-    for (std::uint32_t i = begin; i < end; ++i) {
-      keep_budget_often("the run of the allocations");
-      const Action& action = actions[i];
-      if (action.kind > Action::Kind::free) continue;
-      const Storage& storage = storages[action.index];
-      std::int64_t& held = by_category_[static_cast<std::size_t>(storage.category)];
-      BlockId& block = blocks_[action.index];
-      if (action.kind == Action::Kind::free) {
-        if (block == kNoBlock) continue;  // a step run again may free what only its first run had
-        write_down();
-        held -= allocator_.bytes_of(block);
-        allocator_.free(block);
-        block = kNoBlock;
-        continue;
-      }
-      block = allocator_.allocate(storage.bytes, storage.stream);
-      if (block == kNoBlock) {
-        write_down();
-        fail(action, i);
-        return false;
-      }
-      held += allocator_.bytes_of(block);
-      if (allocated.current > peak_) {
-        peak_ = allocated.current;
-        highest = i;
-      }
+  [[nodiscard]] bool only_held() const {
+    return !recording_ && !sampling_ && !program_.device && events_left_ == kAllEvents;
+  }
+
+  bool play_tokens_of(std::size_t step) {
+    if (passes_over_ && only_held()) {
+      const TokensPlayed played = play_tokens(held_, *tokens_, step);
+      passed_over_too_much_ = played == TokensPlayed::too_few;
+      return played == TokensPlayed::all;
     }
-    write_down();
+    for (std::int64_t token = 0; token < tokens_->tokens(); ++token) {
+      tokens_->begin(token, step);
+      for (const auto& [before, own] : tokens_->births(step)) blocks_[before] = std::exchange(blocks_[own], kNoBlock);
+      if (!play({tokens_->actions(step), tokens_->storages(), program_.tokens[step].body.begin, true})) return false;
+    }
     return true;
   }
 
-  void fail(const Action& action, std::uint32_t index) {
-    result_.fits = false;
-    result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure(),
-                                    program_.storages[action.index].category, by_category_};
-  }
-
-  bool allocate(const Action& action, std::uint32_t index) {
-    const Storage& storage = program_.storages[action.index];
+  bool allocate(const Action& action, const Storage& storage, std::uint32_t index) {
     const BlockId block = allocator_.allocate(storage.bytes, storage.stream);
     if (recording_) record_segments(index);
     if (block == kNoBlock) {
-      fail(action, index);
+      held_.fail(action, storage, index);
       return false;
     }
     if (recording_) record(HistoryEvent::Action::alloc, block, storage.bytes, index);
@@ -253,7 +245,7 @@ class Runner {
     if (const std::int64_t now = allocator_.statistics().all.allocated_bytes.current; now > peak_) {
       peak_ = now;
       result_.breakdown = by_category_;
-      result_.peak = moment(action, index);
+      result_.peak = held_.moment(action, index);
     }
     return true;
   }
@@ -272,49 +264,48 @@ class Runner {
     }
   }
 
-  void release(const Action& action, std::uint32_t index) {
+  void release(const Action& action, const Storage& storage, std::uint32_t index) {
     const BlockId block = blocks_[action.index];
     if (block == kNoBlock) return;  // a step run again may free what only its first run had
-    by_category_[static_cast<std::size_t>(program_.storages[action.index].category)] -= allocator_.bytes_of(block);
+    by_category_[static_cast<std::size_t>(storage.category)] -= allocator_.bytes_of(block);
     if (recording_) {
-      record(HistoryEvent::Action::free_requested, block, program_.storages[action.index].bytes, index);
-      record(HistoryEvent::Action::free_completed, block, program_.storages[action.index].bytes, index);
+      record(HistoryEvent::Action::free_requested, block, storage.bytes, index);
+      record(HistoryEvent::Action::free_completed, block, storage.bytes, index);
     }
     allocator_.free(block);
     blocks_[action.index] = kNoBlock;
   }
 
-  [[nodiscard]] Moment moment(const Action& action, std::uint32_t index) const {
-    Moment moment;
-    moment.action = index;
-    moment.call = action.call;
-    moment.step = result_.steps_run;
-    if (action.call != Action::kNoCall && result_.steps_run > 0) {
-      moment.phase = program_.trace->calls[action.call].phase;
-      moment.layer = program_.trace->calls[action.call].layer;
-    }
-    return moment;
-  }
-
   const StepProgram& program_;
   const MemoryOptions& options_;
+  bool passes_over_, passed_over_too_much_ = false;
+  std::uint64_t before_last_step_ = 0;  ///< fingerprint()
   bool sampling_ = false, recording_ = false;
-  CachingAllocator allocator_;
-  std::vector<BlockId> blocks_;  ///< by storage
+  std::optional<TokenMemory> tokens_;
+  HeldMemory held_;
+  CachingAllocator& allocator_ = held_.allocator;
+  std::vector<BlockId>& blocks_ = held_.blocks;
+  BytesByCategory& by_category_ = held_.by_category;
+  std::int64_t& peak_ = held_.peak;
+  MemoryResult& result_ = held_.result;
   std::vector<std::uint32_t> alive_before_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> carried_;
-  BytesByCategory by_category_{};
-  std::int64_t peak_ = 0;
   std::size_t segments_seen_ = 0;
   static constexpr std::int64_t kAllEvents = std::numeric_limits<std::int64_t>::max();
   std::int64_t events_left_ = kAllEvents;  ///< allocations and frees to run
-  MemoryResult result_;
 };
 
 }  // namespace
 
 MemoryResult run_memory(const StepProgram& program, const MemoryOptions& options) {
-  return Runner(program, options).run();
+  const AllocatorSettings& settings = options.settings;
+  const bool plain = settings.memory_fraction <= 0 && settings.garbage_collection_threshold <= 0 &&
+                     std::all_of(settings.roundup_power2_divisions.begin(), settings.roundup_power2_divisions.end(),
+                                 [](int divisions) { return divisions <= 1; });
+  if (program.token_kernels == nullptr || !plain) return Runner(program, options, false).run();
+  Runner quick(program, options, true);
+  MemoryResult result = quick.run();
+  return quick.passed_over_too_much() ? Runner(program, options, false).run() : result;
 }
 
 std::int64_t context_bytes(const Gpu& gpu, const Software& software) {

@@ -31,6 +31,8 @@ class LoweredOps {
   void forget_beyond(std::size_t most);
   [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
   [[nodiscard]] const Software& software() const { return *software_; }
+  /// To lower what need not be remembered.
+  [[nodiscard]] const Lowering& lowering() const { return lowering_; }
 
  private:
   std::shared_ptr<const Gpu> gpu_;

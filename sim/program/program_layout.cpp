@@ -12,6 +12,7 @@
 
 #include "sim/units/budget.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/token_loop.h"
 
 namespace ridgeline {
 namespace {
@@ -58,12 +59,15 @@ class Assembler {
     for (const StepRange& range : trace_.stage_actions) add(range);
     for (const RepeatedRange& range : trace_.repeats) add(range.records);
     for (const StepRange& range : trace_.steps) add(range);
+    if (trace_.tokens != nullptr)
+      for (const TokenLoop::Place& place : trace_.tokens->places) add(place.before), add(place.body);
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
   }
   void add_bounds(std::uint32_t i) {
     add_stage_actions(i);
+    if (trace_.tokens != nullptr) add_tokens(i);
     if (repeat_ < trace_.repeats.size()) {
       const StepRange records = trace_.repeats[repeat_].records;
       if (records.begin == i) program_.repeats[repeat_].actions.begin = here();
@@ -78,6 +82,19 @@ class Assembler {
       }
       if (step.end != i) return;
       program_.steps[step_].end = here();
+    }
+  }
+
+  void add_tokens(std::uint32_t i) {
+    const std::vector<TokenLoop::Place>& places = trace_.tokens->places;
+    program_.tokens.resize(places.size());
+    for (std::size_t step = 0; step < places.size(); ++step) {
+      const TokenLoop::Place& place = places[step];
+      TokenActions& made = program_.tokens[step];
+      if (place.before.begin == i) made.before.begin = here();
+      if (place.before.end == i) made.before.end = here();
+      if (place.body.begin == i) made.body.begin = here();
+      if (place.body.end == i) made.body.end = here();
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "sim/program/lowered_ops.h"
 #include "sim/program/program_layout.h"
+#include "sim/program/token_kernels.h"
 #include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
@@ -49,6 +50,8 @@ class TraceLowering {
           kernels_of(trace_.ops[called.op], gpu_, [&](const Op& one) { return lowering.lower(one); }));
       take(*made, made, called.op);
     }
+    lower_tokens_with(
+        [&](const Op& op) { return kernels_of(op, gpu_, [&](const Op& one) { return lowering.lower(one); }); });
   }
   void lower_with(LoweredOps& ops, std::span<const CalledOp> all) {
     for (const CalledOp& called : all) {
@@ -58,16 +61,22 @@ class TraceLowering {
         launch_numbers_.push_back(known->first_launch + i);
       take(*known->lowered, known, called.op);
     }
+    lower_tokens_with(
+        [&](const Op& op) { return kernels_of(op, gpu_, [&](const Op& one) { return ops.lowering().lower(one); }); });
   }
   [[nodiscard]] const LayoutKey& key() const { return key_; }
   StepProgram program_of(StepProgram layout) {
     layout.launches = std::move(launches_);
     layout.launch_numbers = std::move(launch_numbers_);
     layout.approximated = std::move(approximated_);
+    layout.token_kernels = std::move(tokens_);
     return layout;
   }
 
  private:
+  void lower_tokens_with(const std::function<LoweredOp(const Op&)>& lower) {
+    if (trace_.tokens != nullptr) tokens_ = lower_tokens(*trace_.tokens, lower);
+  }
   void take(const LoweredOp& result, std::shared_ptr<const void> owner, std::uint32_t op) {
     LayoutKey::Operation& operation = key_.operations[op];
     operation.first_launch = static_cast<std::uint32_t>(launches_.size());
@@ -85,6 +94,7 @@ class TraceLowering {
   LaunchList launches_;
   std::vector<std::uint64_t> launch_numbers_;
   std::vector<std::uint32_t> approximated_;
+  std::shared_ptr<const TokenKernels> tokens_;
 };
 
 }  // namespace

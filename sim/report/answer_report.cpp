@@ -36,7 +36,9 @@ const MemoryResult& memory_of(const StepRun& run, const char* option) {
 }
 
 /// Of a pipeline the class whose memory is predicted.
-const StepRun& fullest_of(const StepRun& run) { return run.pipeline() != nullptr ? run.pipeline()->fullest() : run; }
+const StepRun& fullest_of(const StepRun& run) {
+  return run.pipeline() != nullptr ? run.pipeline()->fullest() : run.every_token();
+}
 
 MemoryReport memory_report_of(const StepRun& run) {
   const StepRun& of = fullest_of(run);
@@ -111,7 +113,8 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
   return json;
 }
 
-void write_timeline(const StepRun& run, Unrolled unrolled, TextBuffer& out) {
+void write_timeline(const StepRun& held, Unrolled unrolled, TextBuffer& out) {
+  const StepRun& run = held.every_token();
   const Scenario& scenario = run.scenario();
   std::optional<WholeStep> whole;
   if (unrolled == Unrolled::yes) whole = whole_step(run);
@@ -160,7 +163,7 @@ std::string answer_op_trace(const StepRun& run) {
                                 .samples = amount.samples,
                                 .tokens = amount.tokens,
                                 .ranks = scenario.training.parallel},
-                               run.trace());
+                               run.every_token().trace());
 }
 
 std::string answer_memory_snapshot(const StepRun& run) {

@@ -12,7 +12,7 @@
 namespace ridgeline {
 
 double IssuePlan::host_total() const {
-  double total = tail.host + tail.host_before_wait;
+  double total = tail.host + tail.host_before_wait + host_of_tokens;
   for (std::size_t i = 0; i < launches.size(); ++i)
     total += static_cast<double>(repeat.times_of(i)) * (launches[i].host + launches[i].host_before_wait);
   return total;
@@ -241,6 +241,7 @@ class Planner {
       plan_.streams = std::max<std::size_t>(1, program_.trace->streams.size());
       plan_.events = program_.trace->events;
     }
+    plan_.from_waits = program_.trace != nullptr && program_.trace->generates;
     plan_.tail.wait_before = wait_;
     plan_.tail.wait_for = wait_for_;
     plan_.tail.host_before_wait = before_wait_;
@@ -329,13 +330,19 @@ IssueOutline::IssueOutline(const StepProgram& program)
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups,
                       const IssueOutline* outline) {
   if (outline != nullptr && outline->one_stream && groups == Groups::none)
-    return Planner(program, program.steady_step(), gpu, host, groups, outline).eager(*outline);
-  return Planner(program, program.steady_step(), gpu, host, groups, nullptr).eager(repeated_launches(program));
+    return Planner(program, program.played_step(), gpu, host, groups, outline).eager(*outline);
+  return Planner(program, program.played_step(), gpu, host, groups, nullptr).eager(repeated_launches(program));
 }
 IssuePlan plan_every_run(const StepProgram& program, const EveryRun& runs, const Gpu& gpu, const Host& host) {
   IssuePlan plan = Planner(program, runs.actions, gpu, host, Groups::none, nullptr).eager({});
   plan.events = runs.events;
   return plan;
+}
+std::vector<Issue> plan_token(const StepProgram& two, const Gpu& gpu, const Host& host) {
+  IssuePlan plan = Planner(two, two.steady_step(), gpu, host, Groups::none, nullptr).eager({});
+  plan.launches.erase(plan.launches.begin(),
+                      plan.launches.begin() + static_cast<std::ptrdiff_t>(plan.launches.size() / 2));
+  return std::move(plan.launches);
 }
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
   return Planner(program, program.steady_step(), gpu, host, groups, nullptr).graph();

@@ -73,6 +73,8 @@ struct IssuePlan {
   std::size_t streams = 1, events = 0;
   RepeatedLaunches repeat;
   Issue tail;                     ///< after the last launch; launches nothing
+  bool from_waits = false;        ///< times are counted from the last wait: of a generation, whose tokens end with one
+  double host_of_tokens = 0.0;    ///< host work of tokens that are not written out, part of host_total()
   std::vector<HostGroup> groups;  ///< the same work, as the host does it in order, where it was asked for
   /// Host work of the whole step, without waiting.
   [[nodiscard]] double host_total() const;
@@ -110,6 +112,8 @@ enum class Groups : bool { none, listed };  ///< IssuePlan::groups
 /// launch call. `outline`: of this program, where it is known already and no groups are asked for.
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed,
                       const IssueOutline* outline = nullptr);
+/// What the host issues for each launch of the second of two tokens: it begins where the first leaves it.
+std::vector<Issue> plan_token(const StepProgram& two, const Gpu& gpu, const Host& host);
 /// The same step as one CUDA graph (one more for every wait in it). A kernel starts `launch.graph_gap` after the end of
 /// its predecessor, and no sooner than `launch.graph_period` after its start.
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);

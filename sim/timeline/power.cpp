@@ -41,13 +41,16 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch || of_launch_.size() == times.size()) continue;
     keep_budget_often("the power of kernels");
-    const auto runs = static_cast<double>(repeat.times_of(of_launch_.size()));
+    const TokenLaunch* token = program.token_launch(action);
+    const auto runs = static_cast<double>(token != nullptr ? token->runs : repeat.times_of(of_launch_.size()));
     const std::uint8_t device = program.device ? action.stream : 0;
     if (device >= known.size()) {
       known.resize(device + 1U, std::vector(times.different.size(), std::array{kNone, kNone}));
       board_.resize(device + 1U);
     }
-    std::uint32_t& place = known[device][times.of_launch[of_launch_.size()]][runs == 1.0 ? 0 : 1];
+    std::uint32_t alone = kNone;  // launches of tokens run as often as they say
+    std::uint32_t& place =
+        token != nullptr ? alone : known[device][times.of_launch[of_launch_.size()]][runs == 1.0 ? 0 : 1];
     if (place == kNone) {
       place = static_cast<std::uint32_t>(different_.size());
       const KernelLaunch& launch = program.launches[action.index];

@@ -28,8 +28,8 @@ double runs_alike(const std::vector<double>& before, const std::vector<double>& 
 
 }  // namespace
 
-Recurrence::Recurrence(int queue_depth, double start_latency)
-    : latency_(start_latency), starts_(static_cast<std::size_t>(std::max(1, queue_depth)), 0.0) {}
+Recurrence::Recurrence(int queue_depth, double start_latency, const TokenPlan* tokens)
+    : latency_(start_latency), starts_(static_cast<std::size_t>(std::max(1, queue_depth)), 0.0), tokens_(tokens) {}
 
 void Recurrence::Decisions::decide(double host, double gpu) {
   sides = sides * 0x100000001b3u + (host >= gpu ? 2 : 1);
@@ -43,38 +43,61 @@ void Recurrence::pass(const Issue& issue) {
 }
 
 /// The state is kept in registers meanwhile: each launch waits for what the one before it left.
-template <bool kSpans>
+template <bool kSpans, bool kFromWaits>
 void Recurrence::run(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans, std::size_t begin,
                      std::size_t end, Step& step) {
-  double host = host_, gpu = gpu_, starved = step.starved;
+  double host = host_, gpu = gpu_, starved = kFromWaits ? leg_ : step.starved;
   double* const starts = starts_.data();
   const std::size_t depth = starts_.size();
   const double latency = latency_;
   std::size_t next = next_;
   for (std::size_t i = begin; i < end; ++i) {
     const Issue& issue = plan.launches[i];
-    if (issue.wait_before) host = std::max(host + issue.host_before_wait, gpu + latency);
+    if (issue.wait_before) {
+      host = std::max(host + issue.host_before_wait, gpu + latency);
+      if constexpr (kFromWaits) {
+        base_ += host;
+        gpu -= host;
+        step.starved += starved;
+        host = starved = 0.0;
+        next = 0;
+        std::fill(starts_.begin(), starts_.end(), 0.0);
+      }
+    }
     host += issue.host;
     if (issue.queued) host = std::max(host, starts[next]);  // the launch `queue_depth` before must have started
     const double start = std::max(gpu + issue.gap, host + latency);
-    if constexpr (kSpans) starved += std::max(0.0, start - gpu - issue.gap);
+    if constexpr (kFromWaits) (issue.wait_before ? step.starved : starved) += std::max(0.0, start - gpu - issue.gap);
+    else if constexpr (kSpans) starved += std::max(0.0, start - gpu - issue.gap);
     gpu = start + durations[i];
     if (issue.queued) {
       starts[next] = start;
       if (++next == depth) next = 0;
     }
-    if constexpr (kSpans) spans[i] = {host, start, gpu};
+    if constexpr (kSpans && kFromWaits) {
+      const double at = offset_ + base_;
+      spans[i] = {at + host, at + start, at + gpu};
+    } else if constexpr (kSpans) {
+      spans[i] = {host, start, gpu};
+    }
   }
   host_ = host;
   gpu_ = gpu;
   next_ = next;
-  step.starved = starved;
+  (kFromWaits ? leg_ : step.starved) = starved;
 }
 
 Recurrence::Step Recurrence::step(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans) {
   Step step;
   const RepeatedLaunches& repeated = plan.repeat;
-  if (repeated.times > 1) {
+  if (plan.from_waits) {
+    offset_ += std::exchange(base_, 0.0);
+    const std::size_t all = plan.launches.size();
+    if (spans.empty()) run<false, true>(plan, durations, spans, 0, all, step);
+    else run<true, true>(plan, durations, spans, 0, all, step);
+    if (tokens_ != nullptr) run_tokens(*tokens_, step);
+    step.starved += std::exchange(leg_, 0.0);
+  } else if (repeated.times > 1) {
     run<true>(plan, durations, spans, 0, repeated.begin, step);
     repeat(plan, durations, spans, step);
     run<true>(plan, durations, spans, repeated.end, plan.launches.size(), step);

@@ -8,6 +8,7 @@
 
 #include "sim/timeline/every_run.h"
 #include "sim/timeline/stream_recurrence.h"
+#include "sim/timeline/token_play.h"
 #include "sim/timing/clock_law.h"
 #include "sim/units/budget.h"
 
@@ -49,7 +50,7 @@ template <typename AnyRecurrence>
 std::optional<SettledRun> settle_with(AnyRecurrence recurrence, const IssuePlan& plan,
                                       std::span<const double> durations, int most_steps, Spans spans, bool leaves_out) {
   SettledRun run;
-  if (spans == Spans::kept) run.spans.resize(durations.size());
+  if (spans == Spans::kept) run.spans.resize(plan.launches.size());
   const auto further = static_cast<double>(plan.repeat.times - 1);
   double lead = 0.0, unplayed = 0.0, done = 0.0;
   while (run.steps < std::max(2, most_steps)) {
@@ -83,13 +84,14 @@ std::optional<SettledRun> settle_with(AnyRecurrence recurrence, const IssuePlan&
 /// Streams and repeated launches have their spans in any case. `leaves_out`: what the plan of several streams repeats
 /// stands for further runs; else it is run once.
 std::optional<SettledRun> settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& gpu,
-                                 int most_steps, bool leaves_out, Spans spans = Spans::kept) {
+                                 int most_steps, bool leaves_out, Spans spans = Spans::kept,
+                                 const TokenPlan* tokens = nullptr) {
   const int depth = gpu.launch.queue_depth;
   const double latency = gpu.launch.start_latency.value();
   if (!plan.order.empty())
     return settle_with(StreamRecurrence(plan.streams, plan.events, depth, latency), plan, durations, most_steps,
                        Spans::kept, leaves_out);
-  return settle_with(Recurrence(depth, latency), plan, durations, most_steps,
+  return settle_with(Recurrence(depth, latency, tokens), plan, durations, most_steps,
                      plan.repeat.times > 1 ? Spans::kept : spans, false);
 }
 
@@ -186,19 +188,22 @@ void make_plan(Settlement& step, const StepProgram& program, const Gpu& gpu, con
 
 /// Runs the step at this clock. False: its runs are not alike, and all have to be played.
 bool play(Settlement& step, const StepLoad& load, Hertz clock, const Gpu& gpu, const TimelineOptions& options,
-          Spans asked) {
+          Spans asked, TokenPlan* tokens) {
   const IssuePlan& plan = step.plan;
-  if (plan.launches.size() != load.size() + step.written.further())
+  const std::size_t of_tokens = tokens != nullptr ? tokens->times.launches.size() : 0;
+  if (plan.launches.size() + of_tokens != load.size() + step.written.further())
     throw std::invalid_argument("a timeline needs one kernel time a launch");
   const bool leaves_out = step.written.times > 1 && plan.repeat.times > 1;
   std::vector<double> held(load.size());
   load.durations(clock, held);
   std::vector<double>& durations = step.durations;
-  durations.resize(plan.launches.size());
+  durations.resize(plan.launches.size() + of_tokens);
   for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = held[step.written.held_as(i)];
   if (options.cuda_graphs)
     for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = plan.launches[i].busy_of(durations[i]);
-  std::optional<SettledRun> run = settle(plan, durations, gpu, options.most_steps, leaves_out, asked);
+  step.written_launches = plan.launches.size();
+  if (tokens != nullptr) tokens->durations = std::span<const double>(durations).subspan(step.written_launches);
+  std::optional<SettledRun> run = settle(plan, durations, gpu, options.most_steps, leaves_out, asked, tokens);
   if (options.contention != nullptr && !plan.order.empty()) {
     const std::vector<double> alone = durations;
     for (int pass = 0; run && pass < kContentionPasses; ++pass) {
@@ -220,13 +225,16 @@ Settlement settle_step(const StepProgram& program, const StepLoad& load, const G
                        const TimelineOptions& options, Spans spans) {
   Settlement step;
   make_plan(step, program, gpu, host, options, kPlayed);
+  std::optional<TokenPlan> tokens;
+  if (options.tokens != nullptr) step.plan.host_of_tokens = tokens.emplace(*options.tokens, gpu, host).host_total;
+  TokenPlan* const played = tokens ? &*tokens : nullptr;
   Hertz ran_at{-1.0};
   bool complete = false;  // with all that is asked of the last clock's run
   const auto run_at = [&](Hertz clock, Spans asked) {
     if (clock != ran_at || (asked == Spans::kept && !complete)) {
-      if (!play(step, load, clock, gpu, options, asked)) {
+      if (!play(step, load, clock, gpu, options, asked, played)) {
         make_plan(step, program, gpu, host, options, step.repeat.times);
-        play(step, load, clock, gpu, options, asked);
+        play(step, load, clock, gpu, options, asked, played);
       }
       ran_at = clock;
       complete = asked == Spans::kept;

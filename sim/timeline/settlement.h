@@ -29,6 +29,7 @@ struct Settlement {
   SettledRun run;
   Hertz clock;
   double contention = 0.0;
+  std::size_t written_launches = 0;  ///< entries of `durations` in front of those of tokens
 };
 
 enum class Spans : bool { not_asked, kept };

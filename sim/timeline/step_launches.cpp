@@ -6,8 +6,6 @@
 namespace ridgeline {
 namespace {
 
-/// Launches before the step whose traces the L2 may still hold: some hundred move far more than any L2 has.
-constexpr std::size_t kWarmUpLaunches = 256;
 /// Times the capacity; what was written outlives what was read by some of it.
 constexpr double kGone = 4.0;
 

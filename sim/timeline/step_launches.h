@@ -11,6 +11,9 @@
 
 namespace ridgeline {
 
+/// Launches before the step whose traces the L2 may still hold: some hundred move far more than any L2 has.
+inline constexpr std::size_t kWarmUpLaunches = 256;
+
 /// The launches before the steady step that end closest to it, some hundred at most; the step itself where there is
 /// none before it.
 std::vector<const Action*> launches_before(const StepProgram& program);

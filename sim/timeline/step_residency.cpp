@@ -15,17 +15,6 @@ namespace {
 
 constexpr double kResidencySteps = 32.0;
 
-/// Rounds the shares and packs them; more than ten are folded.
-std::uint64_t quantise(std::vector<double>& shares) {
-  std::uint64_t packed = shares.size();
-  for (double& share : shares) {
-    const double steps = std::round(share * kResidencySteps);
-    share = steps / kResidencySteps;
-    packed = packed * 0x100000001b3u + static_cast<std::uint64_t>(steps) + 1;
-  }
-  return packed;
-}
-
 class Hash {
  public:
   void add(std::uint64_t value) {
@@ -285,6 +274,16 @@ void StepResidency::append(const StretchResidency& stretch, std::size_t from, st
   std::uint32_t* const added = &begin[begin.size() - (until - from)];
   for (std::size_t i = from; i < until; ++i) added[i - from] = stretch.begin[i] + moved;
   shares.insert(shares.end(), stretch.shares.data() + first, stretch.shares.data() + stretch.begin[until]);
+}
+
+std::uint64_t quantise(std::vector<double>& shares) {
+  std::uint64_t packed = shares.size();
+  for (double& share : shares) {
+    const double steps = std::round(share * kResidencySteps);
+    share = steps / kResidencySteps;
+    packed = packed * 0x100000001b3u + static_cast<std::uint64_t>(steps) + 1;
+  }
+  return packed;
 }
 
 std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program) {

@@ -28,6 +28,9 @@ struct StepResidency {
   }
 };
 
+/// Rounds the shares that a launch finds to 1/32; a number for all of them. More than ten are folded.
+std::uint64_t quantise(std::vector<double>& shares);
+
 /// Hashes of what each of a program's launches touches, beside StepProgram::launches.
 std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program);
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <mutex>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/timeline/step_launches.h"
+#include "sim/timeline/token_launches.h"
+#include "sim/timeline/token_times.h"
 #include "sim/units/budget.h"
 
 namespace ridgeline {
@@ -78,6 +81,17 @@ void KernelTimes::keep(std::uint64_t launch, std::uint64_t residency, const Kern
   times_.push_back(time);
 }
 
+namespace {
+void add_tokens(StepTimes& times, const StepProgram& program, const TimingEngine& engine, const L2Spec& l2) {
+  TokenTimes tokens = time_tokens(program, engine, l2);
+  const auto before = static_cast<std::uint32_t>(times.different.size());
+  for (const TokenTimes::Launch& launch : tokens.launches) times.of_launch.push_back(before + launch.time);
+  for (KernelTime& time : tokens.times) times.different.push_back(std::move(time));
+  tokens.times = {};
+  times.tokens = std::make_shared<const TokenTimes>(std::move(tokens));
+}
+}  // namespace
+
 std::vector<KernelTime> StepTimes::listed() const {
   std::vector<KernelTime> times;
   keep_budget_for(size() * sizeof(KernelTime), "timing kernels");
@@ -102,6 +116,7 @@ StepTimes time_step(const StepProgram& program, const TimingEngine& engine, cons
     return std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
   };
   if (const std::unique_ptr<TimingRun> run = engine.start_run()) {
+    if (program.token_kernels != nullptr) throw std::logic_error("an engine with caches of its own runs every token");
     const auto next = [&](const Action& action) {
       keep_budget("simulating kernels");
       return run->next(program.launches[action.index], program.operands_of(action.call));
@@ -119,7 +134,9 @@ StepTimes time_step(const StepProgram& program, const TimingEngine& engine, cons
     return times;
   }
   StepResidency own;
-  if (residency == nullptr) residency = &(own = residency_of_step(program, gpu.l2));
+  if (residency == nullptr)
+    residency = &(own = program.token_kernels != nullptr ? residency_before_tokens(program, gpu.l2)
+                                                         : residency_of_step(program, gpu.l2));
   TimedLaunches timed(program.launches.size());
   const auto time_of = [&](std::uint32_t index, std::size_t launch) {
     keep_budget_often("timing kernels");
@@ -151,6 +168,7 @@ StepTimes time_step(const StepProgram& program, const TimingEngine& engine, cons
     if (same == TimedLaunches::kNone) add(time_of(action.index, launch));
     else times.of_launch.push_back(same);
   }
+  if (program.token_kernels != nullptr) add_tokens(times, program, engine, gpu.l2);
   return times;
 }
 

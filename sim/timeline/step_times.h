@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <vector>
@@ -41,10 +42,13 @@ class KernelTimes {
 /// The time of a collective alone: links decide it, no engine of one GPU.
 using CollectiveTimer = std::function<KernelTime(const Collective&)>;
 
+struct TokenTimes;
+
 /// Times of the launches of a steady step, each different one once.
 struct StepTimes {
-  std::vector<KernelTime> different;     ///< each of launches of one kernel
-  std::vector<std::uint32_t> of_launch;  ///< entry of `different`, of each launch in order
+  std::vector<KernelTime> different;           ///< each of launches of one kernel
+  std::vector<std::uint32_t> of_launch;        ///< entry of `different`, of each launch in order
+  std::shared_ptr<const TokenTimes> tokens{};  ///< behind which the launches of tokens follow that are not written out
   [[nodiscard]] std::size_t size() const { return of_launch.size(); }
   [[nodiscard]] const KernelTime& operator[](std::size_t launch) const { return different[of_launch[launch]]; }
   /// One entry a launch.

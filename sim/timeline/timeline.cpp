@@ -6,6 +6,7 @@
 
 #include "sim/timeline/power.h"
 #include "sim/timeline/settlement.h"
+#include "sim/timeline/token_times.h"
 
 namespace ridgeline {
 
@@ -96,6 +97,27 @@ std::vector<KernelSpan> kernel_spans(const Settlement& settled, std::size_t laun
   return kernels;
 }
 
+/// Of launches that stand for those of tokens, from the begin of the first of these to the end of the last.
+void add_token_spans(std::vector<KernelSpan>& kernels, const Settlement& settled, const TokenTimes& tokens) {
+  const std::vector<double>& begins = settled.run.last.token_begins;
+  const std::size_t count = tokens.tokens.size();
+  std::vector<std::pair<std::size_t, std::size_t>> in(tokens.launches.size(), {count, 0});
+  for (std::size_t token = 0; token < count; ++token) {
+    const TokenTimes::Token& one = tokens.tokens[token];
+    for (std::size_t k = 0; k < tokens.shapes[one.shape].kernels; ++k) {
+      auto& [first, last] = in[tokens.held[one.held + k]];
+      first = std::min(first, token);
+      last = token;
+    }
+  }
+  for (std::size_t i = 0; i < tokens.launches.size(); ++i) {
+    KernelSpan& kernel = kernels[settled.written_launches + i];
+    kernel.issued = kernel.start = Seconds(begins[in[i].first] - settled.run.begin);
+    kernel.end = Seconds(begins[in[i].second + 1] - settled.run.begin);
+    kernel.taken = kernel.exposed = kernel.most_exposed = Seconds(settled.durations[settled.written_launches + i]);
+  }
+}
+
 RepeatedSpans repeated_spans(const Settlement& settled) {
   const SettledRun& run = settled.run;
   double host = run.last.repeated_host, end = run.last.repeated_gpu;
@@ -127,6 +149,7 @@ Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gp
   Timeline timeline;
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
   timeline.kernels = kernel_spans(settled, load.size());
+  if (options.tokens != nullptr) add_token_spans(timeline.kernels, settled, *options.tokens);
   const std::vector<double> filled = filled_sms(program, gpu);
   const std::vector<AtClock> kinds = kinds_at(load, clock);
   std::size_t i = 0;
@@ -134,7 +157,9 @@ Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gp
     if (action.kind != Action::Kind::launch) continue;
     KernelSpan& span = timeline.kernels[i];
     const AtClock& kind = kinds[load.kind_of(i)];
-    const auto runs = static_cast<double>(settled.repeat.times_of(i));
+    const TokenLaunch* token = program.token_launch(action);
+    if (token != nullptr) timeline.further_runs_of_tokens += token->runs - 1;
+    const auto runs = static_cast<double>(token != nullptr ? token->runs : settled.repeat.times_of(i));
     const double duration = span.exposed.value() * runs;
     busy += duration;
     occupied += duration * filled[action.index];

@@ -26,6 +26,8 @@
 
 namespace ridgeline {
 
+struct TokenTimes;
+
 /// How kernels that run beside each other on streams of their own slow each other. Entries count launches of the steady
 /// step.
 class Contention {
@@ -43,6 +45,7 @@ struct TimelineOptions {
   bool cuda_graphs = false;
   int most_steps = 12;                     ///< repetitions of the steady step, the last of which is reported
   const Contention* contention = nullptr;  ///< null: what runs beside each other does not slow
+  const TokenTimes* tokens = nullptr;      ///< of the program, where it does not write all of them out
   const IssueOutline* outline = nullptr;   ///< of the program; null: worked out anew
   bool throttle = true;  ///< lower the clock where the step would draw more than the board's limit on average
 };
@@ -72,19 +75,20 @@ struct Timeline {
   Seconds idle;        ///< step less gpu_busy
   Seconds starved;     ///< of it, spent waiting for the host; the rest is gaps between kernels
   Seconds host_begin;  ///< when the host began this step, relative to its begin on the GPU
-  std::vector<KernelSpan> kernels;  ///< one a launch of the steady step, in order
-  RepeatedSpans repeat;             ///< which of them run more than once
-  Hertz clock;                      ///< of the SMs: the highest the power limit leaves, averaged over the kernels
-  Hertz settled;                    ///< what it leaves to kernels that it does not hold back on their own
-  Seconds held;                     ///< what the limit adds to the kernels
-  Seconds contention;               ///< what collectives beside them add to the kernels of the default stream
-  Watts power;                      ///< average draw of the step
-  double sm_utilization = 0;        ///< SM-seconds with a thread block over SM-seconds of the step
-  bool host_bound = false;          ///< the GPU waits for the host for more than a tenth of the step
+  std::vector<KernelSpan> kernels;          ///< one a launch of the steady step, in order
+  RepeatedSpans repeat;                     ///< which of them run more than once
+  std::int64_t further_runs_of_tokens = 0;  ///< of launches that stand for those of tokens
+  Hertz clock;                ///< of the SMs: the highest the power limit leaves, averaged over the kernels
+  Hertz settled;              ///< what it leaves to kernels that it does not hold back on their own
+  Seconds held;               ///< what the limit adds to the kernels
+  Seconds contention;         ///< what collectives beside them add to the kernels of the default stream
+  Watts power;                ///< average draw of the step
+  double sm_utilization = 0;  ///< SM-seconds with a thread block over SM-seconds of the step
+  bool host_bound = false;    ///< the GPU waits for the host for more than a tenth of the step
   int steps_run = 0;
 
   [[nodiscard]] std::int64_t kernel_count() const {
-    return static_cast<std::int64_t>(kernels.size()) +
+    return static_cast<std::int64_t>(kernels.size()) + further_runs_of_tokens +
            (repeat.launches.times - 1) * static_cast<std::int64_t>(repeat.launches.end - repeat.launches.begin);
   }
   [[nodiscard]] double active_fraction() const { return step.value() > 0 ? ratio(gpu_busy, step) : 0.0; }

@@ -16,6 +16,7 @@ struct Use {
   double times = 1.0;             ///< it runs in the step
   double alone = 1.0;             ///< share of it with nothing of an earlier stream beside it
   bool communicates = false;
+  bool of_tokens = false;  ///< runs now and then between `begin` and `end`
   double sm = 0.0, tensor = 0.0, dram = 0.0, math = 0.0;
 };
 
@@ -30,8 +31,10 @@ std::vector<Use> uses(const StepProgram& program, std::span<const KernelTime> ti
     const KernelLaunch& launch = program.launches[action.index];
     const KernelTime& time = times[i];
     const KernelSpan& span = timeline.kernels[i];
+    const TokenLaunch* token = program.token_launch(action);
     Use use{span.start.value(), span.end.value(), span.taken.value(),
-            static_cast<double>(timeline.repeat.launches.times_of(i))};
+            static_cast<double>(token != nullptr ? token->runs : timeline.repeat.launches.times_of(i))};
+    use.of_tokens = token != nullptr;
     const double duration = use.taken;
     use.communicates = launch.time_class == TimeClass::communication;
     if (span.stream != 0 && duration > 0.0) use.alone = span.exposed.value() / duration;
@@ -67,11 +70,13 @@ std::vector<Utilization> utilization_over_time(const StepProgram& program, std::
     Use use = one;
     double density = use.alone;
     // Runs that repeat are spread evenly over all of them.
-    if (use.times > 1.0) {
+    if (use.times > 1.0 || use.of_tokens) {
       const RepeatedLaunches& repeated = timeline.repeat.launches;
       const double seconds = use.times * use.taken;
-      use.begin = timeline.kernels[repeated.begin].start.value();
-      use.end = timeline.repeat.gpu_end.value();
+      if (!use.of_tokens) {
+        use.begin = timeline.kernels[repeated.begin].start.value();
+        use.end = timeline.repeat.gpu_end.value();
+      }
       density *= use.end > use.begin ? seconds / (use.end - use.begin) : 0.0;
     }
     const auto from = static_cast<std::size_t>(std::clamp(std::floor(use.begin / width), 0.0, last));

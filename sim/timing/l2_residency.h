@@ -32,6 +32,9 @@ class L2Residency {
   /// `operands` are the storages the op runs on, inputs then outputs.
   void visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out);
 
+  /// The number of a storage that nothing touches any more stands for a new one.
+  void forget(StorageId storage) { place_of(std::size_t{storage} + 1) = Place{}; }
+
   /// Passes over so many launches, before the first that is visited. Where forgets_before() holds for that one, what is
   /// found after it is the same as if all had been visited.
   void pass_over(std::size_t launches);

@@ -3,6 +3,7 @@
 // device, after every token, whether all sequences have ended.
 #include "sim/workload/inference_run.h"
 
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "sim/workload/families/family.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/shared_sequences.h"
+#include "sim/workload/token_loop.h"
 
 namespace ridgeline {
 namespace {
@@ -37,11 +39,25 @@ std::optional<DType> autocast_of(Precision precision) {
 /// Of a run: about 1 GB with what is made of them.
 constexpr std::int64_t kMostCalls = 2'000'000;
 
+/// Tokens that are written out in front of those that are not: what one does depends on the one before, and the first
+/// takes the whole prompt.
+constexpr std::int64_t kFirstTokens = 3;
+/// Fewer are written out.
+constexpr std::int64_t kFewTokens = 64;
+/// Tries to tell pieces of the tokens apart whose sizes grow by different terms.
+constexpr int kMostTries = 24;
+
 class InferenceLoop {
  public:
+  /// `written`: tokens that are run, the first ones among them.
   InferenceLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& how,
-                AttentionChoice attention)
-      : trace_(trace), model_(model), how_(how), inference_(*how.inference), eager_(trace) {
+                AttentionChoice attention, std::vector<std::int64_t> written)
+      : trace_(trace),
+        model_(model),
+        how_(how),
+        inference_(*how.inference),
+        written_(std::move(written)),
+        eager_(trace) {
     eager_.gradients_enabled = false;
     trace.without_gradients = true;
     eager_.sparse_weights = model.sparse_weights;
@@ -66,6 +82,15 @@ class InferenceLoop {
     eager_.recorder.end_step();
   }
   void finish() { eager_.recorder.closed = true; }
+  /// Of entry `token` of those that are written, of every step; the one before it is written too.
+  [[nodiscard]] std::vector<TokenLoop::Place> places_of(std::size_t token) const {
+    std::vector<TokenLoop::Place> places;
+    for (std::size_t step = 0; step < trace_.steps.size(); ++step) {
+      const std::size_t at = step * written_.size() + token;
+      places.push_back({trace_.steps[step].begin, tokens_[at - 1], tokens_[at]});
+    }
+    return places;
+  }
   [[nodiscard]] std::int64_t parameter_count() const {
     std::int64_t total = 0;
     for (const auto& parameter : family_->parameters) total += parameter.value.elements();
@@ -133,26 +158,49 @@ class InferenceLoop {
     Tensor scores = inference_.beams > 1 ? small({inference_.sequences, inference_.beams}, DType::fp32) : Tensor{};
     Tensor next_scores;     // of the last token: a variable that lives through the next forward pass
     std::size_t calls = 0;  // up to the last token
-    for (std::int64_t token = 0; token < inference_.new_tokens; ++token) {
-      if (token == 2) refuse_what_grows_too_long(trace_.calls.size() - calls);
+    std::int64_t before = -1;
+    for (const std::int64_t token : written_) {
+      if (written_.size() > kFewTokens && token == 2) refuse_what_grows_too_long(trace_.calls.size() - calls);
       calls = trace_.calls.size();
-      eager_.recorder.host(HostClass::python_fixed, kPythonOfToken);
-      const std::int64_t length = prompt + token;
-      const bool whole = token == 0 || !store;
-      family_->place = {rows, whole ? length : 1, whole ? 0 : length - 1};
-      const Tensor fed = token == 0 ? ids : small({rows, whole ? length : 1}, DType::int64);
-      Tensor logits = family_->next_logits(fed, positions);
-      positions = small({rows, whole && !store ? length + 1 : 1}, DType::int64, 2);
-      if (whole && !store) positions = small({rows, length + 1}, DType::int64);
-      lengthen(mask, small({rows, 1}, DType::int64));
-      if (inference_.beams > 1) beam_search(logits, next_scores, scores, ids);
-      else take_likeliest(logits, next_scores, ids);
-      logits = Tensor{};
-      if (inference_.beams > 1 && store) store->reorder();
+      pass_over(token - std::exchange(before, token) - 1, mask, positions, ids, store);
+      const std::uint32_t begin = eager_.recorder.position();
+      take_token(token, {ids, mask, positions, scores, next_scores, store});
+      tokens_.push_back({begin, eager_.recorder.position()});
     }
     next_scores = Tensor{};
     if (store) store->clear();
     family_->store = nullptr;
+  }
+
+  /// What lives from token to token.
+  struct Kept {
+    Tensor &ids, &mask, &positions, &scores, &next_scores;
+    std::optional<families::KeyValueStore>& store;
+  };
+  void take_token(std::int64_t token, const Kept& kept) {
+    eager_.recorder.host(HostClass::python_fixed, kPythonOfToken);
+    const bool cached = kept.store.has_value(), whole = token == 0 || !cached;
+    const std::int64_t rows = how_.micro_batch, length = how_.sequence_length + token;
+    family_->place = {rows, whole ? length : 1, whole ? 0 : length - 1};
+    const Tensor fed = token == 0 ? kept.ids : small({rows, whole ? length : 1}, DType::int64);
+    Tensor logits = family_->next_logits(fed, kept.positions);
+    kept.positions = small({rows, whole && !cached ? length + 1 : 1}, DType::int64, 2);
+    if (whole && !cached) kept.positions = small({rows, length + 1}, DType::int64);
+    lengthen(kept.mask, small({rows, 1}, DType::int64));
+    if (inference_.beams > 1) beam_search(logits, kept.next_scores, kept.scores, kept.ids);
+    else take_likeliest(logits, kept.next_scores, kept.ids);
+    logits = Tensor{};
+    if (inference_.beams > 1 && cached) kept.store->reorder();
+  }
+
+  /// Makes what is kept as long as it is after so many tokens more.
+  void pass_over(std::int64_t tokens, Tensor& mask, Tensor& positions, Tensor& ids,
+                 std::optional<families::KeyValueStore>& store) const {
+    if (tokens == 0) return;
+    mask.lengthen(1, tokens);
+    ids.lengthen(1, tokens);
+    if (store) store->lengthen(tokens);
+    else positions.lengthen(1, tokens);
   }
 
   /// Told after the second token, not when the memory is full.
@@ -210,6 +258,8 @@ class InferenceLoop {
   const ModelDescription& model_;
   const TrainingDescription& how_;
   const InferenceDescription& inference_;
+  std::vector<std::int64_t> written_;
+  std::vector<StepRange> tokens_;  ///< records of each that is written, step by step
   Eager eager_;
   families::Batch batch_;
   Tensor ids_;
@@ -236,22 +286,64 @@ void check_inference(const ModelDescription& model, const TrainingDescription& h
                     how.sequence_length, new_tokens, model.max_positions));
 }
 
+std::vector<std::int64_t> tokens_up_to(std::int64_t end) {
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(end));
+  std::iota(tokens.begin(), tokens.end(), std::int64_t{0});
+  return tokens;
+}
+
+/// What the tokens behind the first of `trace` do; null where that is not what the last of those does.
+std::shared_ptr<const TokenLoop> token_loop(const OpTrace& trace, const InferenceLoop& loop,
+                                            const ModelDescription& model, const TrainingDescription& training,
+                                            AttentionChoice attention) {
+  std::vector<std::int64_t> ends{training.inference->new_tokens};
+  for (int i = 0; i < kMostTries; ++i) {
+    std::vector<std::int64_t> written = tokens_up_to(kFirstTokens);
+    for (const std::int64_t token : tokens_to_read(kFirstTokens, ends)) written.push_back(token);
+    OpTrace samples;
+    std::vector<SampledToken> sampled;
+    {
+      InferenceLoop run(samples, model, training, attention, written);
+      run.step();
+      run.finish();
+      for (std::size_t k = kFirstTokens; k < written.size(); ++k)
+        sampled.push_back({written[k], run.places_of(k).front()});
+    }
+    std::vector<std::size_t> wrong;
+    std::optional<TokenLoop> made =
+        read_token_loop(trace, loop.places_of(kFirstTokens - 1), samples, sampled, kFirstTokens, ends, wrong);
+    if (!made) return nullptr;
+    if (wrong.empty()) return std::make_shared<const TokenLoop>(std::move(*made));
+    for (auto piece = wrong.rbegin(); piece != wrong.rend(); ++piece) {
+      const std::int64_t begin = *piece == 0 ? kFirstTokens : ends[*piece - 1];
+      const std::int64_t middle = begin + (ends[*piece] - begin) / 2;
+      if (middle > begin) ends.insert(ends.begin() + static_cast<std::ptrdiff_t>(*piece), middle);
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 OpTrace inference_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
-                      int steps) {
+                      int steps, Tokens tokens) {
   check_inference(model, training);
   ModelDescription evaluated = model;  // nothing is dropped outside training
   evaluated.dropout = evaluated.attention_dropout = 0.0;
   evaluated.composition = without_dropout(model.composition);
+  const InferenceDescription& inference = *training.inference;
+  const bool looped = tokens == Tokens::looped && inference.new_tokens > kFewTokens;
   OpTrace trace;
   {
-    InferenceLoop loop(trace, evaluated, training, attention);
+    InferenceLoop loop(trace, evaluated, training, attention,
+                       tokens_up_to(looped ? kFirstTokens : inference.new_tokens));
     for (int i = 0; i < steps; ++i) loop.step();
     loop.finish();
     trace.parameters = loop.parameter_count();
+    trace.generates = inference.new_tokens > 0;
+    if (looped) trace.tokens = token_loop(trace, loop, evaluated, training, attention);
   }
-  const InferenceDescription& inference = *training.inference;
+  if (looped && trace.tokens == nullptr) return inference_run(model, training, attention, steps, Tokens::written_out);
   constexpr double kForwardShare = 1.0 / 3.0;  // of a training step's FLOPs
   trace.model_flops =
       kForwardShare * model_flops(model, training.micro_batch,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,8 @@ struct CompiledRange {
   [[nodiscard]] bool is_part() const { return parameters > 0; }
 };
 
+class TokenLoop;
+
 struct OpTrace {
   std::vector<Op> ops;
   std::vector<Storage> storages;
@@ -115,9 +118,11 @@ struct OpTrace {
   std::vector<Call> calls;
   std::vector<Record> records;
   std::vector<StepRange> steps;
-  std::vector<RepeatedRange> repeats;    ///< in order, at most one a step; empty where everything is written out
-  std::vector<StepRange> stage_actions;  ///< of one rank of a pipeline: records of each action of the last step
-  bool without_gradients = false;        ///< operations make no nodes of a graph
+  std::vector<RepeatedRange> repeats;       ///< in order, at most one a step; empty where everything is written out
+  bool generates = false;                   ///< a step generates text token by token
+  std::shared_ptr<const TokenLoop> tokens;  ///< of a generation, those that are not written out (token_loop.h)
+  std::vector<StepRange> stage_actions;     ///< of one rank of a pipeline: records of each action of the last step
+  bool without_gradients = false;           ///< operations make no nodes of a graph
   /// Memory that was given back and taken anew for the same tensor (sharded parameters): its first entry of
   /// `storages`, and the new one; in order. Of an eager trace.
   std::vector<std::pair<StorageId, StorageId>> refills;

@@ -176,17 +176,38 @@ ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu, std::string
   }
 }
 
-std::optional<Range> ChipRanges::on_this_gpu(const Near& near, const OperationKind& kind, Seconds time,
-                                             std::string_view engine) const {
+std::shared_ptr<const std::vector<ResidualRanges::OnChip>> ResidualRanges::on_chips(const OperationKind& kind,
+                                                                                    std::string_view engine) const {
+  const std::string key = kind.key();
+  std::string name = fmt::format("{}/{}", engine, key);
+  KnownKinds::Kinds& known = known_.get();
+  {
+    const std::lock_guard lock(known.mutex);
+    if (const auto found = known.by_key.find(name); found != known.by_key.end()) return found->second;
+  }
+  auto made = std::make_shared<std::vector<OnChip>>();
+  for (const MeasuredChip& chip : chips_) {
+    OnChip& one = made->emplace_back();
+    const auto* kinds = find(chip.kinds, engine);
+    const auto* families = find(chip.families, engine);
+    if (families == nullptr || kinds == nullptr) continue;
+    one.any = true;
+    one.kind = find(*kinds, key);
+    one.family = find(*families, kind.family);
+    one.other_type = std::any_of(kinds->begin(), kinds->end(),
+                                 [&](const auto& other) { return other.first.starts_with(kind.operation + "/"); });
+  }
+  const std::lock_guard lock(known.mutex);
+  return known.by_key.try_emplace(std::move(name), std::move(made)).first->second;
+}
+
+std::optional<Range> ChipRanges::on_this_gpu(const OnChip& measured, Seconds time) const {
   const std::size_t size = size_index(time);
   const auto range_of = [](const ResidualRanges::Cell& cell, Evidence evidence) {
     return Range{cell.low, cell.high, evidence == Evidence::measured, evidence, cell.longest};
   };
-  const auto* kinds = find(near.chip->kinds, engine);
-  const auto* families = find(near.chip->families, engine);
-  if (families == nullptr || kinds == nullptr) return std::nullopt;
-  const std::string key = kind.key();
-  if (const ResidualRanges::Sizes* sizes = find(*kinds, key)) {
+  if (!measured.any) return std::nullopt;
+  if (const ResidualRanges::Sizes* sizes = measured.kind) {
     const auto& cell = (*sizes)[size];
     const auto& any = (*sizes)[ResidualRanges::kAnySize];
     if (any && time > kBeyondMeasured * any->longest) {
@@ -197,15 +218,14 @@ std::optional<Range> ChipRanges::on_this_gpu(const Near& near, const OperationKi
     if (cell) return range_of(*cell, software_measured_ ? Evidence::measured : Evidence::software);
     if (any) return range_of(*any, Evidence::size);
   }
-  const bool other_type = std::any_of(kinds->begin(), kinds->end(),
-                                      [&](const auto& known) { return known.first.starts_with(kind.operation + "/"); });
-  if (const ResidualRanges::Sizes* sizes = find(*families, kind.family))
-    if (const auto cell = of_size_or_any(*sizes, size))
-      return range_of(*cell, other_type ? Evidence::type : Evidence::operation);
+  if (measured.family != nullptr)
+    if (const auto cell = of_size_or_any(*measured.family, size))
+      return range_of(*cell, measured.other_type ? Evidence::type : Evidence::operation);
   return std::nullopt;
 }
 
-Range ChipRanges::on_a_stranger(const OperationKind& kind, Seconds time, std::string_view engine) const {
+Range ChipRanges::on_a_stranger(std::span<const OnChip> measured, const OperationKind& kind, Seconds time,
+                                std::string_view engine) const {
   const std::size_t index = index_of(kind.family);
   const std::size_t size = size_index(time);
   struct Width {
@@ -213,10 +233,10 @@ Range ChipRanges::on_a_stranger(const OperationKind& kind, Seconds time, std::st
   };
   std::vector<Width> widths;
   double least = std::numeric_limits<double>::infinity();
-  for (const Near& near : near_) {
-    const auto range = on_this_gpu(near, kind, time, engine);
+  for (std::size_t i = 0; i < near_.size(); ++i) {
+    const auto range = on_this_gpu(measured[i], time);
     if (!range) continue;
-    const double distance = near.distance[index];
+    const double distance = near_[i].distance[index];
     widths.push_back({distance, -std::log(range->low), std::log(range->high)});
     least = std::min(least, distance);
   }
@@ -239,10 +259,11 @@ Range ChipRanges::on_a_stranger(const OperationKind& kind, Seconds time, std::st
 Range ChipRanges::of(const OperationKind& kind, Seconds time, std::string_view engine) const {
   if (time < kShortestKernel) return on_shorter(of(kind, kShortestKernel, engine), time);
   const std::size_t index = index_of(kind.family);
-  for (const Near& near : near_)
-    if (near.distance[index] == 0.0)
-      if (const auto range = on_this_gpu(near, kind, time, engine)) return *range;
-  return on_a_stranger(kind, time, engine);
+  const auto measured = ranges_->on_chips(kind, engine);  // beside near_
+  for (std::size_t i = 0; i < near_.size(); ++i)
+    if (near_[i].distance[index] == 0.0)
+      if (const auto range = on_this_gpu((*measured)[i], time)) return *range;
+  return on_a_stranger(*measured, kind, time, engine);
 }
 
 }  // namespace ridgeline

@@ -23,9 +23,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/answer/ranges/operation_kind.h"
@@ -110,11 +114,40 @@ class ResidualRanges {
     std::vector<std::string> software;
     std::map<std::string, Cells, std::less<>> kinds, families;
   };
+  /// Measured of a kind on one of `chips_`.
+  struct OnChip {
+    bool any = false;               ///< rows of the engine
+    const Sizes* kind = nullptr;    ///< null: none
+    const Sizes* family = nullptr;  ///< of other operations
+    bool other_type = false;        ///< of the operation in other types or by other laws
+  };
+  /// One a chip. Looked up by names once for each kind.
+  [[nodiscard]] std::shared_ptr<const std::vector<OnChip>> on_chips(const OperationKind& kind,
+                                                                    std::string_view engine) const;
+  /// Kinds that were asked for, of this table: a copy begins with none.
+  class KnownKinds {
+   public:
+    KnownKinds() = default;
+    KnownKinds(const KnownKinds&) {}
+    KnownKinds& operator=(const KnownKinds&) { return *this = KnownKinds(); }
+    KnownKinds(KnownKinds&&) = default;
+    KnownKinds& operator=(KnownKinds&&) = default;
+    struct Kinds {
+      std::mutex mutex;
+      std::unordered_map<std::string, std::shared_ptr<const std::vector<OnChip>>> by_key;
+    };
+    [[nodiscard]] Kinds& get() const { return *kinds_; }
+
+   private:
+    std::unique_ptr<Kinds> kinds_ = std::make_unique<Kinds>();
+  };
+
   static Cells cells_of(const nlohmann::json& list);
   std::vector<MeasuredChip> chips_;
   std::map<std::string, Cells, std::less<>> elsewhere_;  ///< families, by engine
   std::map<std::string, MeasuredSteps, std::less<>> steps_;
   std::map<std::string, double, std::less<>> most_;
+  KnownKinds known_;
 };
 
 /// The ranges of one GPU under one version of the software: distances are computed once. The references must outlive
@@ -138,9 +171,10 @@ class ChipRanges {
     const ResidualRanges::MeasuredChip* chip;
     std::array<double, kFamilies> distance;
   };
-  [[nodiscard]] std::optional<Range> on_this_gpu(const Near& near, const OperationKind& kind, Seconds time,
-                                                 std::string_view engine) const;
-  [[nodiscard]] Range on_a_stranger(const OperationKind& kind, Seconds time, std::string_view engine) const;
+  using OnChip = ResidualRanges::OnChip;
+  [[nodiscard]] std::optional<Range> on_this_gpu(const OnChip& measured, Seconds time) const;
+  [[nodiscard]] Range on_a_stranger(std::span<const OnChip> measured, const OperationKind& kind, Seconds time,
+                                    std::string_view engine) const;
   std::vector<Near> near_;
   const ResidualRanges* ranges_;
   const Gpu* gpu_;

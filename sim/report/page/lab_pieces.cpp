@@ -112,7 +112,8 @@ double tenths(double value) { return std::round(value * kTenths) / kTenths; }
 
 }  // namespace
 
-ordered_json blocks_json(const StepRun& run) {
+ordered_json blocks_json(const StepRun& held) {
+  const StepRun& run = held.every_token();
   if (run.program().steps.empty() || !knows_allocations(run.scenario())) return nullptr;
   const MemoryResult& result = run.memory_run();
   const BlockLives lives = block_lives(run.program(), result);
@@ -129,7 +130,7 @@ ordered_json blocks_json(const StepRun& run) {
 }
 
 ordered_json power_json(const StepRun& run) {
-  const StepPower power = step_power(run);
+  const StepPower power = step_power(run.every_token());
   ordered_json by_class;
   double total = power.idling.value();
   for (std::size_t i = 0; i < kTimeClasses; ++i) {
@@ -171,7 +172,7 @@ ordered_json caches_json(const StepRun& run, const StepDetail& detail) {
     double operands = 0, loaded = 0, l2 = 0, dram_read = 0, dram_write = 0;
   };
   std::vector<LevelBytes> all(detail.kinds.size());
-  const std::vector<KernelTime>& times = run.times();
+  const std::vector<KernelTime>& times = run.every_token().times();
   for (std::size_t i = 0; i < detail.spans.size(); ++i) {
     const KernelLaunch& launch = detail.kinds[detail.spans[i].kind].launch;
     LevelBytes& bytes = all[detail.spans[i].kind];
@@ -192,7 +193,7 @@ ordered_json caches_json(const StepRun& run, const StepDetail& detail) {
 ordered_json kernel_caches_json(const StepRun& run, const StepDetail& detail, std::uint32_t kind) {
   const auto first =
       std::find_if(detail.spans.begin(), detail.spans.end(), [&](const LaunchSpan& span) { return span.kind == kind; });
-  const KernelCaches caches = kernel_caches(run, static_cast<std::size_t>(first - detail.spans.begin()));
+  const KernelCaches caches = kernel_caches(run.every_token(), static_cast<std::size_t>(first - detail.spans.begin()));
   return {{"l2_capacity_bytes", run.scenario().gpu.l2.capacity.value()},
           {"held_before_bytes", caches.held_before},
           {"held_after_bytes", caches.held_after},

@@ -71,6 +71,11 @@ class Tensor {
   [[nodiscard]] bool contiguous() const;
   /// Every element in its own place and no gaps, in whatever order.
   [[nodiscard]] bool dense() const;
+  /// A contiguous one becomes larger in a dimension, as if it had been made anew: its storage is not asked.
+  void lengthen(int dimension, std::int64_t by) {
+    sizes[dimension] += by;
+    strides = contiguous_strides(sizes);
+  }
   /// The same elements without history.
   [[nodiscard]] Tensor detached() const {
     Tensor result = *this;
