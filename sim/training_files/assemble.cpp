@@ -148,8 +148,8 @@ class Assembler {
     const Fact* own = facts_.find("accumulation");
     const bool yields = of_all && own != nullptr && own->key.empty() &&
                         find_path(asked_.tree, "training.gradient_accumulation") == nullptr;
-    std::optional<std::int64_t> accumulation =
-        yields ? std::nullopt : count("training.gradient_accumulation", "accumulation");
+    std::optional<std::int64_t> accumulation = count("training.gradient_accumulation", "accumulation");
+    if (yields) accumulation = std::nullopt;
     if (const auto total = facts_.count("total_accumulation"); !accumulation && total)
       accumulation = divided(*total, data_, "total_accumulation");
     if (!micro && global) {
