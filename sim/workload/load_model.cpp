@@ -10,6 +10,8 @@
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/shipped_names.h"
+#include "sim/units/readable_files.h"
+#include "sim/units/user_error.h"
 #include "sim/workload/composition_keys.h"
 #include "sim/workload/huggingface_config.h"
 #include "sim/workload/huggingface_table.h"
@@ -99,12 +101,22 @@ FileTree file_tree(const std::string& path) {
   return {std::move(tree), {}};
 }
 
+/// A server does not tell whether a file that it may not open is there.
+bool is_there(const std::string& path) {
+  try {
+    check_readable(path);
+  } catch (const UserError&) {
+    return false;
+  }
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 /// "meta-llama/Llama-3.1-8B" gives "Llama-3.1-8B" where no file or folder has that path; empty for other paths.
 std::string name_in_hub(const std::string& path) {
   const std::size_t slash = path.find('/');
-  std::error_code ignored;
   if (slash == std::string::npos || slash == 0 || path.find('/', slash + 1) != std::string::npos) return "";
-  if (path.starts_with('.') || path.starts_with('~') || std::filesystem::exists(path, ignored)) return "";
+  if (path.starts_with('.') || path.starts_with('~') || is_there(path)) return "";
   for (const std::string_view ending : {".yaml", ".json", ".block"})
     if (path.ends_with(ending)) return "";
   return path.substr(slash + 1);
@@ -156,7 +168,7 @@ ModelDescription load_named(const std::string& given, const Value* value, const 
   if (in_hub.empty() && is_path(given)) {
     std::error_code ignored;
     const std::filesystem::path path(given);
-    const bool checkpoint = std::filesystem::is_regular_file(path / "config.json", ignored);  // as downloaded
+    const bool checkpoint = is_there(given) && std::filesystem::is_regular_file(path / "config.json", ignored);
     FileTree file = file_tree(checkpoint ? (path / "config.json").string() : given);
     ModelDescription d = read_tree(std::move(file.tree), path.stem().string(), overrides);
     d.unread = std::move(file.unread);
