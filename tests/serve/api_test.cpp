@@ -335,14 +335,17 @@ TEST_F(ServedApi, ways_to_run_what_does_not_fit_are_predictions_of_their_changes
   bool one_fits = false;
   for (const json& row : large["ladder"]) {
     std::string target = "/api/predict?leave_out=kernels,modules";
-    for (std::string change : row["changes"]) target += "&set=" + change.replace(change.find('='), 1, "%3D");
+    for (const json& one : row["changes"]) {
+      std::string change = one.get<std::string>();
+      target += "&set=" + change.replace(change.find('='), 1, "%3D");
+    }
     const json own = answer(target, body);
     EXPECT_EQ(own["memory"]["fits"], row["fits"]) << target;
     EXPECT_EQ(row.contains("time_s"), row["runs"].get<bool>()) << target;
-    if (row["runs"]) {
-      EXPECT_DOUBLE_EQ(own["step"]["time_s"], row["time_s"]) << target;
+    if (row["runs"].get<bool>()) {
+      EXPECT_DOUBLE_EQ(own["step"]["time_s"].get<double>(), row["time_s"].get<double>()) << target;
     }
-    one_fits = one_fits || row["fits"];
+    one_fits = one_fits || row["fits"].get<bool>();
   }
   EXPECT_TRUE(one_fits);
   EXPECT_TRUE(answer("/api/predict?ladder=1", kScenario)["ladder"].empty()) << "what runs needs no way";
