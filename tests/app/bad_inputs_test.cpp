@@ -87,7 +87,7 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"predict --lr 8", "--lr is no option of predict (ridgeline"},
       {"predict --epochs 8", "--epochs is no option of predict (ridgeline"},
       {"", "a command is missing (ridgeline --help lists them)"},
-      {"predict --model llama-3-8b --hardware nvidia-h200-sxm-141gb --batch 1 --seq 1000000",
+      {"predict --model llama-3-8b --hardware nvidia-h200-sxm-141gb --batch 1 --seq 1000000 --precision fp32",
        "the steps launch more than 4,000,000 kernels"},
       {"hardware nvidia-h300", "no GPU of this name is described"},
       {"hardware nvidia-v100", "did you mean nvidia-v100-pcie-32gb, nvidia-v100-sxm2-16gb, nvidia-v100-sxm2-32gb?"},

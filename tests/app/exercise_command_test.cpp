@@ -138,7 +138,12 @@ TEST(Exercise, commands_to_explore_run_from_any_folder) {
     EXPECT_THAT(shown, HasSubstr("to explore"));
     EXPECT_EQ(shown.find(RIDGELINE_SOURCE_DIR), shown.npos) << "a place of this machine";
     std::istringstream lines(shown);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+    for (std::string line; std::getline(lines, line);) {
+      // One word may be longer than a line.
+      const std::size_t word = line.find_first_not_of(' ');
+      if (line.ends_with(" \\")) line.resize(line.size() - 2);
+      EXPECT_TRUE(line.size() <= 80 || line.find(' ', word) == line.npos || line[word] == '\'') << line;
+    }
     const json told = json::parse(output_of(asked + " --format json"));
     for (const json& command : told["explore"]) {
       const std::string pasted = command.get<std::string>();

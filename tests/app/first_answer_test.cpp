@@ -72,6 +72,15 @@ TEST(Predict, FlagsOfAModelInUseAreKeysOfInference) {
   EXPECT_THAT(run_program(model + "--generate 4 --prompt 9 --lora 8").err, HasSubstr("--lora is of training"));
 }
 
+// Advice is typed behind what was asked, which names the same keys.
+TEST(Predict, TheLastFlagHoldsAndStandsBeforeSet) {
+  const std::string asked = "predict --model gpt2 --hardware nvidia-t4 --seq 64 --format json --no-advice --batch 1";
+  const json twice = json::parse(run_program(asked + " --set training.micro_batch=8 --batch 2 --batch 4").out);
+  const json once = json::parse(run_program(asked + " --batch 4").out);
+  EXPECT_EQ(twice["step"], once["step"]);
+  EXPECT_EQ(twice["memory"], once["memory"]);
+}
+
 TEST(Predict, EveryShippedScenarioRuns) {
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(RIDGELINE_SOURCE_DIR "/scenarios")) {

@@ -43,7 +43,9 @@ TEST(Ladder, EachRowIsWhatItsChangesGive) {
                           "analytic");
       EXPECT_EQ(again.memory().needed, row.memory.needed);
       EXPECT_EQ(again.memory().runs, row.step.has_value()) << "no time without the memory";
-      if (row.step) EXPECT_EQ(again.step().time, row.step->time);
+      if (row.step) {
+        EXPECT_EQ(again.step().time, row.step->time);
+      }
     }
   }
 }
