@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,6 +47,7 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
   if (options.sensitivity && options.format != "json")
     throw UserError("--sensitivity: the table of --on-every-gpu has no room for it; add --format json");
   refuse_clusters(asked);
+  std::optional<Waiting> waiting(std::in_place, "predicting on every GPU");
   std::vector<Prediction> predictions;
   auto all = nlohmann::ordered_json::array();
   std::vector<std::string> cannot_run;
@@ -64,6 +66,7 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
     if (options.format == "json") all.push_back(answer_json(run, predictions.back(), {}, tool_and_revision()));
     shown = run.scenario();
   }
+  waiting.reset();
   if (predictions.empty()) throw UserError(cannot_run.front());
   if (options.format == "json") {
     print("{}\n", all.dump(2));
@@ -120,6 +123,8 @@ void AnswerOptions::add_detail_to(CLI::App& command) {
   summary = true;
   auto* more = command.add_flag("--explain", explain,
                                 "all that is known: phases, kernels, host, energy, every change that would help");
+  command.add_option("--tokens", run_tokens, "of a whole run (15e9): its steps, time, energy and price")
+      ->check(CLI::PositiveNumber);
   command.add_flag("--quiet", quiet, "one line: fits or not, time, memory")->excludes(more);
 }
 
@@ -132,6 +137,7 @@ int answer_of_recording(const ScenarioOptions& asked, const AnswerOptions& optio
 
 int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   if (options.every_gpu) return run_on_every_gpu(asked, options);
+  std::optional<Waiting> waiting(std::in_place, "predicting");
   Session session;
   StepRun run(session, load_scenario(asked.source(), session.descriptions()), options.engine);
   // A page and a timeline show memory where it is known.
@@ -162,7 +168,6 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   const bool all = options.format == "json" || detail == Detail::everything || !options.html.empty();
   // What does not run is shown with ways that do, each predicted, not with what would help it if it had the memory.
   const bool climbs = !options.no_advice && options.format != "json" && detail != Detail::line && !run.memory().runs;
-  const Waiting waiting("predicting");
   const std::vector<LadderRow> ladder = climbs ? ladder_of(run) : std::vector<LadderRow>{};
   prediction = full_prediction(run, {.advice = !options.no_advice && (all || (detail == Detail::summary && !climbs)),
                                      .would_fit = all,
@@ -184,6 +189,7 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
                                 : answer_text(run, prediction, options.all_notes ? Notes::all : Notes::folded, more);
   std::vector<std::string> texts;
   for (auto& [path, text] : files) texts.push_back(text.get());
+  waiting.reset();
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string& path = files[i].first;
     auto bytes = static_cast<double>(texts[i].size());

@@ -49,6 +49,22 @@ std::string in_unit(double value, const Exercise& exercise) {
   return fmt::format("{:.4g}{}{}", value, exercise.unit.empty() ? "" : " ", exercise.unit);
 }
 
+/// Where a command is parted: the last blank outside of quotes within `width` columns, else the first one; npos where
+/// there is none.
+std::size_t part_of_command(std::string_view command, std::size_t width) {
+  std::size_t found = command.npos;
+  char quote = 0;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const char c = command[i - 1];
+    if (quote == 0 && (c == '"' || c == '\'')) quote = c;
+    else if (c == quote) quote = 0;
+    if (quote != 0 || command[i] != ' ') continue;
+    if (i > width && found != command.npos) break;
+    found = i;
+  }
+  return found;
+}
+
 /// Commands in lines that a shell takes as they are pasted.
 void write_commands(std::string& out, const Exercise& e) {
   constexpr std::size_t kFirst = 4, kNext = 8;
@@ -56,8 +72,8 @@ void write_commands(std::string& out, const Exercise& e) {
     std::string rest = shown_command(command);
     std::size_t margin = kFirst;
     while (margin + rest.size() > kExerciseColumns) {
-      const std::size_t end = rest.rfind(' ', kExerciseColumns - margin - 2);
-      if (end == rest.npos || end == 0) break;
+      const std::size_t end = part_of_command(rest, kExerciseColumns - margin - 2);
+      if (end == rest.npos) break;
       out += std::string(margin, ' ') + rest.substr(0, end) + " \\\n";
       rest.erase(0, end + 1);
       margin = kNext;

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "sim/app/commands.h"
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
+#include "sim/app/waiting.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/fit_report.h"
 
@@ -39,7 +41,9 @@ void run(const FitOptions& options) {
   const Scenario scenario = load_scenario(with_a_batch(options.scenario.source()));
   Session session;
   const auto begin = std::chrono::steady_clock::now();
+  std::optional<Waiting> waiting(std::in_place, "searching the largest batch");
   const FitResult result = fit_batch(session, scenario, options.engine);
+  waiting.reset();
   const Seconds time{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   if (options.format == "json")
     print("{}\n", fit_json(result, time).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -24,6 +24,7 @@ bool describes_inference(const std::string& file) {
 }  // namespace
 
 void ScenarioOptions::add_to(CLI::App& command) {
+  takes_file_ = true;
   command.add_option("scenario", file_, "scenario file (YAML) or a recorded step; flags alone will do");
   add_flags_to(command);
 }
@@ -69,7 +70,7 @@ void ScenarioOptions::add_flags_to(CLI::App& command) {
     if (recording_ && (!flag.outside_the_step() || flag.means_inference() || flag.training.starts_with("model=")))
       continue;
     const std::string name(flag.flag), help(flag.help);
-    if (flag.has_value()) command.add_option(name, values_[i], help);
+    if (flag.has_value()) command.add_option(name, values_[i], help)->take_last();
     else command.add_flag(name, values_[i], help);
   }
   command.add_option("--set", sets_, "KEY=VALUE: any key of scenario, hardware, model, host, software")
@@ -98,7 +99,7 @@ bool ScenarioOptions::uses_the_model() const {
 }
 
 void ScenarioOptions::check_prompt(bool inference) const {
-  if (!inference || !file_.empty()) return;
+  if (!inference || !takes_file_ || !file_.empty()) return;
   const auto flags = short_flags();
   for (std::size_t i = 0; i < values_.size(); ++i)
     if (!values_[i].empty() && flags[i].inference.starts_with("inference.prompt_length=")) return;
@@ -116,19 +117,20 @@ ScenarioSource ScenarioOptions::source() const {
   const auto flags = short_flags();
   const bool inference = uses_the_model();
   check_prompt(inference);
-  for (std::size_t i = 0; i < values_.size(); ++i)
-    if (!values_[i].empty())
-      for (config::Override& change : changes_of(flags[i], values_[i], inference))
-        source.overrides.push_back(std::move(change));
-  if (cuda_graphs_)
-    source.overrides.push_back({inference ? "inference.cuda_graphs" : "training.cuda_graphs", "true", "--cuda-graphs"});
+  // Short flags last: reports advise them, and people type them behind what they asked before.
+  for (const std::string& text : sets_) source.overrides.push_back(config::parse_override(text));
   for (const std::string& text : parallel_) {
     config::Override change = config::parse_override(text);
     change.origin = fmt::format("--parallel {}", text);
     change.key = "training.parallel." + change.key;
     source.overrides.push_back(std::move(change));
   }
-  for (const std::string& text : sets_) source.overrides.push_back(config::parse_override(text));
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (!values_[i].empty())
+      for (config::Override& change : changes_of(flags[i], values_[i], inference))
+        source.overrides.push_back(std::move(change));
+  if (cuda_graphs_)
+    source.overrides.push_back({inference ? "inference.cuda_graphs" : "training.cuda_graphs", "true", "--cuda-graphs"});
   return source;
 }
 

@@ -34,6 +34,7 @@ class ScenarioOptions {
   std::vector<std::string> sets_, parallel_;
   std::vector<std::string> values_;  ///< of short_flags(); empty: not given
   bool datasheet_ = false, recording_ = false, cuda_graphs_ = false;
+  bool takes_file_ = false;  ///< one scenario, which flags alone may describe
 };
 
 }  // namespace ridgeline::app
