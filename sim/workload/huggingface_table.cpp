@@ -51,7 +51,8 @@ class TableReading {
     section(table_, result.tree);
     if (!program && on_top.ends_with("classification")) count_labels(result.tree);
     const Value named = config_["architectures"];
-    if (is_said(named) && named.is_list() && !named.list().empty() && named.list().front().text().ends_with(kOfTokens))
+    if (!program && is_said(named) && named.is_list() && !named.list().empty() &&
+        named.list().front().text().ends_with(kOfTokens))
       put(result.tree, "pooler", scalar_at("none", config_.origin()));  // each token is read as it is
     const bool base_encodes = base_.exists() && base_["encoder"].exists();
     if (table_["encoder"].exists() || base_encodes || table_["vision"].exists()) {
@@ -285,7 +286,7 @@ class TableReading {
     const Value both = look_up("is_encoder_decoder"), cross = look_up("add_cross_attention");
     const bool encodes = table_["encoder"].exists() || (base_.exists() && base_["encoder"].exists());
     const char* expected = encodes && !table_["vision"].exists() && head() != "contrastive" ? "true" : "false";
-    if (is_said(both) && !both.is(expected))
+    if (is_said(both) && !both.is(expected) && !table_["program"].exists())
       both.fail(fmt::format("such a network is not built; expected {}", expected));
     if (is_said(cross) && !cross.is("false")) cross.fail("cross-attention of a decoder alone is not built");
     const Value quantised = look_up("quantization_config"), problem = look_up("problem_type");

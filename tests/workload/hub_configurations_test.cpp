@@ -253,6 +253,42 @@ const std::vector<Published> kPublished{
          "num_beams": 4, "num_hidden_layers": 12, "scale_embedding": false, "task_specific_params": {}, "vocab_size":
          50265, "static_position_embeddings": false, "num_labels": 3})",
      407344131},
+    // microsoft/trocr-base-handwritten
+    {R"({"architectures": ["VisionEncoderDecoderModel"], "model_type": "vision-encoder-decoder", "is_encoder_decoder":
+         true, "encoder": {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+         "intermediate_size": 3072, "image_size": 384, "patch_size": 16, "qkv_bias": false, "hidden_act": "gelu"},
+         "decoder": {"model_type": "trocr", "d_model": 1024, "decoder_layers": 12, "decoder_attention_heads": 16,
+         "decoder_ffn_dim": 4096, "vocab_size": 50265, "max_position_embeddings": 512, "activation_function": "gelu",
+         "cross_attention_hidden_size": 768, "use_learned_position_embeddings": true, "layernorm_embedding": true,
+         "dropout": 0.1, "scale_embedding": false}, "tie_word_embeddings": false})",
+     333921792},
+    // MCG-NJU/videomae-base-finetuned-kinetics, counted from its modules
+    {R"({"architectures": ["VideoMAEForVideoClassification"], "model_type": "videomae",
+         "attention_probs_dropout_prob": 0.0, "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768,
+         "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 12, "num_channels": 3, "num_frames": 16,
+         "num_hidden_layers": 12, "num_labels": 400, "patch_size": 16, "qkv_bias": true, "tubelet_size": 2,
+         "use_mean_pooling": true, "norm_pix_loss": false})",
+     86534800},
+    // microsoft/layoutlmv3-base with seven labels, counted from its modules
+    {R"({"architectures": ["LayoutLMv3ForTokenClassification"], "model_type": "layoutlmv3",
+         "attention_probs_dropout_prob": 0.1, "coordinate_size": 128, "has_relative_attention_bias": true,
+         "has_spatial_attention_bias": true, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,
+         "input_size": 224, "intermediate_size": 3072, "max_2d_position_embeddings": 1024, "max_position_embeddings":
+         514, "max_rel_2d_pos": 256, "max_rel_pos": 128, "num_attention_heads": 12, "num_hidden_layers": 12,
+         "rel_2d_pos_bins": 64, "rel_pos_bins": 32, "second_input_size": 112, "shape_size": 128, "text_embed": true,
+         "type_vocab_size": 1, "visual_embed": true, "vocab_size": 50265, "num_labels": 7})",
+     125332359},
+    // stabilityai/sd-vae-ft-mse
+    {R"({"_class_name": "AutoencoderKL", "act_fn": "silu", "block_out_channels": [128, 256, 512, 512],
+         "down_block_types": ["DownEncoderBlock2D"], "in_channels": 3, "latent_channels": 4, "layers_per_block": 2,
+         "norm_num_groups": 32, "out_channels": 3, "sample_size": 256, "up_block_types": []})",
+     83653863},
+    // openbmb/MiniCPM-2B-sft-bf16
+    {R"({"architectures": ["MiniCPMForCausalLM"], "model_type": "minicpm", "hidden_act": "silu", "hidden_size": 2304,
+         "intermediate_size": 5760, "num_attention_heads": 36, "num_hidden_layers": 40, "num_key_value_heads": 36,
+         "rms_norm_eps": 1e-05, "scale_depth": 1.4, "scale_emb": 12, "dim_model_base": 256, "vocab_size": 122753,
+         "tie_word_embeddings": true})",
+     2724880896},
 };
 
 TEST(HubConfigurations, HaveTheParametersThatArePublished) {
