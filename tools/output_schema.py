@@ -36,7 +36,7 @@ def commands(folder):
     """Kind of output, whether each line is one, and the command that prints it."""
     cases = pathlib.Path(folder) / "cases.jsonl"
     cases.write_text("".join(json.dumps(case) + "\n" for case in CASES))
-    predict = [[BERT], [BERT, "--no-advice", "--memory-report", "--sensitivity"], [LADDER, "--set", "training.compile=true"],
+    predict = [[BERT], [*SMALL, "--no-advice", "--set", "run={examples: 1000, epochs: 3}"], [BERT, "--no-advice", "--memory-report", "--sensitivity"], [LADDER, "--set", "training.compile=true"],
                [*SMALL, "--no-advice", "--engine", "simulate"], [*SMALL, "--no-advice", "--datasheet"],
                ["scenarios/inference/gpt2-xl-beams.yaml", "--no-advice"],
                ["scenarios/several-gpus/gpt2-ddp-4-h200.yaml", "--no-advice"],

@@ -205,6 +205,28 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   return out;
 }
 
+namespace {
+
+/// Weights of NF4 as PEFT prepares them: under autocast all others are in fp32, and blocks are checkpointed.
+Change four_bit_weights(const TrainingDescription& t) {
+  std::string set = "training.lora.frozen_weights=nf4";
+  const bool autocast = t.autocast_type().has_value();
+  const bool checkpointed = t.activation_checkpointing != ActivationCheckpointing::none;
+  const DType adapters = autocast ? DType::fp32 : t.lora->dtype;
+  if (autocast) set += " training.weight_dtype=fp32";
+  if (autocast && !checkpointed) set += " training.activation_checkpointing=block";
+  if (autocast || adapters != DType::fp32) set += fmt::format(" training.lora.dtype={}", name_of(adapters));
+  return {std::move(set), "frozen weights of blocks in four bits (bitsandbytes)", [=](Scenario& c) {
+            c.training.lora->frozen = FrozenWeights::nf4;
+            c.training.lora->dtype = adapters;
+            if (!autocast) return;
+            c.training.weight_dtype.reset();
+            if (!checkpointed) c.training.activation_checkpointing = ActivationCheckpointing::block;
+          }};
+}
+
+}  // namespace
+
 std::vector<Change> memory_changes(const Scenario& s) {
   if (s.recorded) {
     if (s.allocator.expandable_segments || !knows_allocations(s)) return {};
@@ -237,8 +259,7 @@ std::vector<Change> memory_changes(const Scenario& s) {
     out.push_back({fmt::format("training.weight_dtype={}", name_of(*type)), "frozen weights in 16 bits are never cast",
                    [type](Scenario& c) { c.training.weight_dtype = *type; }});
   if (t.lora && t.lora->frozen == FrozenWeights::as_stored && !t.parallel.several() && !t.parallel.deepspeed())
-    out.push_back({"training.lora.frozen_weights=nf4", "frozen weights of blocks in four bits (bitsandbytes)",
-                   [](Scenario& c) { c.training.lora->frozen = FrozenWeights::nf4; }});
+    out.push_back(four_bit_weights(t));
   if (t.activation_checkpointing == ActivationCheckpointing::none)
     out.push_back({"training.activation_checkpointing=block", "a block keeps its input only and runs twice",
                    [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::block; }});

@@ -60,6 +60,7 @@ void read_software(FieldReader& r, Software& s) {
   r.optional_flag("reorders_compiled", s.reorders_compiled);
   r.optional_flag("four_bit_keeps_input", s.four_bit_keeps_input);
   r.optional_flag("adapters_of_layer_type", s.adapters_of_layer_type);
+  r.optional_flag("math_attention_in_fp32", s.math_attention_in_fp32);
   r.integer("eight_bit_block", s.eight_bit_block, 1, 1 << 20);
   r.flag("foreach_by_default", s.foreach_by_default);
   r.number("memory_spread", s.memory_spread, {0.0, 1.0});

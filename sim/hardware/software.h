@@ -46,6 +46,7 @@ struct Software {
   int eight_bit_block = 256;            ///< elements that share a scale in the states of 8-bit optimizers
   bool reorders_compiled = true;        ///< torch.compile orders kernels by the memory they leave in use; since 2.6
   bool four_bit_keeps_input = false;    ///< autograd keeps inputs of layers of four bits; before bitsandbytes 0.43.2
+  bool math_attention_in_fp32 = true;   ///< unfused attention casts 16 bits to fp32 and minds empty rows; since 2.5
   bool adapters_of_layer_type = false;  ///< adapters are made in the type of the layer; PEFT before 0.11
   bool foreach_by_default = true;       ///< optimizers use the foreach implementation when none is asked for
   double memory_spread = 0.06;          ///< how far device use of comparable runs lay from its prediction, as a share

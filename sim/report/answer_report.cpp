@@ -12,6 +12,7 @@
 #include "sim/report/json/question_json.h"
 #include "sim/report/page/page_data.h"
 #include "sim/report/replay_report.h"
+#include "sim/report/run_report.h"
 #include "sim/report/sensitivity_report.h"
 #include "sim/report/text/memory_report_text.h"
 #include "sim/report/text/module_text.h"
@@ -62,6 +63,11 @@ std::string_view class_of(OptimizerKind kind) {
     case OptimizerKind::sgd_momentum: return "SGD";
     case OptimizerKind::adafactor: return "Adafactor";
     case OptimizerKind::adamw_8bit: return "AdamW8bit";
+    case OptimizerKind::lion: return "Lion";
+    case OptimizerKind::lion_8bit: return "Lion8bit";
+    case OptimizerKind::lamb: return "FusedLAMB";
+    case OptimizerKind::schedule_free_adamw: return "AdamWScheduleFree";
+    case OptimizerKind::muon: return "Muon";
     default: return "Optimizer";
   }
 }
@@ -81,17 +87,18 @@ std::string_view block_of(ModelFamily family) {
 std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, const AnswerParts& more) {
   const Scenario& scenario = run.scenario();
   if (more.detail == Detail::line) return summary_line(scenario, prediction);
+  const double run_tokens = more.run_tokens > 0.0 ? more.run_tokens : tokens_of_run(scenario);
   std::string text;
   if (scenario.recorded) {
     text = replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes);
   } else if (more.detail == Detail::summary) {
-    text = summary_text(scenario, prediction, more.ladder, more.run_tokens);
+    text = summary_text(scenario, prediction, more.ladder, run_tokens);
     if (prediction.sensitivity) text += sensitivity_table(*prediction.sensitivity);
     if (notes == Notes::all) text += notes_text(prediction, nullptr, notes);
   } else {
     text = prediction_text(scenario, prediction, notes);
-    if (more.run_tokens > 0.0 && prediction.memory.runs)
-      text += "\n  run           " + run_words(scenario, prediction, more.run_tokens) + "\n";
+    if (run_tokens > 0.0 && prediction.memory.runs)
+      text += "\n  run           " + run_words(scenario, prediction, run_tokens) + "\n";
     if (more.ladder != nullptr) text += "\n" + ladder_text(*more.ladder, kAllRows);
   }
   if (more.modules > 0) text += module_table(prediction.modules, more.modules, knows_allocations(scenario));
@@ -108,6 +115,7 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
                               {"measured", measured_json(scenario)}};
   json.update(scenario.recorded ? replay_json(scenario.recorded->file->path(), replay_of(run, prediction))
                                 : prediction_json(prediction));
+  if (scenario.run) json["run"] = run_json(scenario, prediction);
   if (more.modules > 0) json["modules"] = module_json(prediction.modules, more.modules, knows_allocations(scenario));
   if (more.memory_report) json["memory_report"] = memory_report_json(memory_report_of(run));
   return json;

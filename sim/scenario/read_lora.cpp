@@ -14,8 +14,14 @@ namespace {
 using config::Mapping;
 using config::Value;
 
-constexpr std::array<std::pair<std::string_view, FrozenWeights>, 3> kFrozenWeights{
-    {{"as stored", FrozenWeights::as_stored}, {"nf4", FrozenWeights::nf4}, {"nf4-double", FrozenWeights::nf4_double}}};
+constexpr std::array<std::pair<std::string_view, FrozenWeights>, 7> kFrozenWeights{
+    {{"as stored", FrozenWeights::as_stored},
+     {"nf4", FrozenWeights::nf4},
+     {"nf4-double", FrozenWeights::nf4_double},
+     {"int8", FrozenWeights::int8},
+     {"gptq", FrozenWeights::gptq},
+     {"awq", FrozenWeights::awq},
+     {"hqq", FrozenWeights::hqq}}};
 
 constexpr std::array<std::pair<std::string_view, DType>, 3> kAdapterTypes{
     {{"fp32", DType::fp32}, {"bf16", DType::bf16}, {"fp16", DType::fp16}}};
@@ -66,8 +72,6 @@ void check_ranks(const Value& section, const Mapping& mapping, const LoraDescrip
   const ParallelDescription& how = training.parallel;
   const bool shards = how.shards_parameters() && how.several();
   if (how.megatron()) section.fail("adapters of Megatron-LM's networks are not modelled");
-  if (how.deepspeed() && how.strategy == DataStrategy::zero3)
-    section.fail("adapters under DeepSpeed are modelled with strategies zero1 and zero2");
   if (shards && how.offload) section.fail("adapters beside parameters in the host's memory (offload) are not modelled");
   if (lora.frozen != FrozenWeights::as_stored && (shards || how.tensor > 1 || how.deepspeed()))
     mapping["frozen_weights"].fail(

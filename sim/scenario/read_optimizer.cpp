@@ -12,15 +12,21 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<OptimizerKind>, 9> kOptimizers{{{"adamw", OptimizerKind::adamw},
-                                                            {"adam", OptimizerKind::adam},
-                                                            {"sgd", OptimizerKind::sgd},
-                                                            {"sgd-momentum", OptimizerKind::sgd_momentum},
-                                                            {"adafactor", OptimizerKind::adafactor},
-                                                            {"adamw-8bit", OptimizerKind::adamw_8bit},
-                                                            {"adamw-kahan", OptimizerKind::adamw_kahan},
-                                                            {"bert-adam", OptimizerKind::bert_adam},
-                                                            {"none", OptimizerKind::none}}};
+constexpr std::array<Choice<OptimizerKind>, 14> kOptimizers{
+    {{"adamw", OptimizerKind::adamw},
+     {"adam", OptimizerKind::adam},
+     {"sgd", OptimizerKind::sgd},
+     {"sgd-momentum", OptimizerKind::sgd_momentum},
+     {"adafactor", OptimizerKind::adafactor},
+     {"adamw-8bit", OptimizerKind::adamw_8bit},
+     {"adamw-kahan", OptimizerKind::adamw_kahan},
+     {"lion", OptimizerKind::lion},
+     {"lion-8bit", OptimizerKind::lion_8bit},
+     {"lamb", OptimizerKind::lamb},
+     {"schedule-free-adamw", OptimizerKind::schedule_free_adamw},
+     {"muon", OptimizerKind::muon},
+     {"bert-adam", OptimizerKind::bert_adam},
+     {"none", OptimizerKind::none}}};
 constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
     {{"for-loop", OptimizerImplementation::for_loop},
      {"foreach", OptimizerImplementation::foreach},
@@ -35,21 +41,34 @@ OptimizerDescription read_optimizer(const Value& value, const Software& software
   if (!value.exists()) return result;
   if (!value.is_mapping()) {  // `optimizer: adamw` means its default implementation
     result.kind = value.choice<OptimizerKind>(kOptimizers);
+    if (result.kind == OptimizerKind::lamb) result.implementation = OptimizerImplementation::fused;
     return result;
   }
   const Mapping mapping(value, {"name", "implementation", "paged", "in_backward"});
   result.kind = mapping["name"].choice<OptimizerKind>(kOptimizers, OptimizerKind::adamw);
+  if (result.kind == OptimizerKind::lamb) result.implementation = OptimizerImplementation::fused;
   result.implementation =
       mapping["implementation"].choice<OptimizerImplementation>(kImplementations, result.implementation);
   result.in_backward = mapping["in_backward"].boolean(false);
   result.paged = mapping["paged"].boolean(false);
-  if (result.paged && result.kind != OptimizerKind::adamw_8bit)
-    mapping["paged"].fail("is of bitsandbytes: expected name: adamw-8bit");
+  if (result.paged && !result.of_bitsandbytes())
+    mapping["paged"].fail("is of bitsandbytes: expected name: adamw-8bit or lion-8bit");
   return result;
+}
+
+/// Optimizers that look at whole matrices do not go with parameters in parts.
+void check_whole_matrices(const Mapping& mapping, const TrainingDescription& t) {
+  const OptimizerKind kind = t.optimizer.kind;
+  if (kind != OptimizerKind::muon && kind != OptimizerKind::lamb) return;
+  const Value key = mapping["optimizer"];
+  if (t.optimizer.in_backward) key.fail("reads norms of all parameters, or parts them: expected in_backward: false");
+  if (t.parallel.gpus() > 1 && (t.parallel.strategy != DataStrategy::ddp || t.parallel.data != t.parallel.gpus()))
+    key.fail("muon and lamb need whole matrices: over several GPUs they go with strategy: ddp");
 }
 
 /// Hooks behind each gradient (register_post_accumulate_grad_hook) see one tensor, once a step.
 void check_step_in_backward(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+  check_whole_matrices(mapping, t);
   if (!t.optimizer.in_backward) return;
   const Value key = mapping["optimizer"]["in_backward"];
   if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected false");

@@ -11,9 +11,15 @@ bool trains_adapters(const Mapping& mapping) {
   return lora.exists() && !lora.is("none");
 }
 
-bool in_four_bits(const Mapping& mapping) {
+bool quantized(const Mapping& mapping) {
   const Value frozen = mapping["lora"]["frozen_weights"];
   return frozen.exists() && !frozen.is("as stored");
+}
+
+/// Weights of bitsandbytes, beside which all others are cast to fp32.
+bool of_bitsandbytes(const Mapping& mapping) {
+  const Value frozen = mapping["lora"]["frozen_weights"];
+  return quantized(mapping) && (frozen.is("nf4") || frozen.is("nf4-double") || frozen.is("int8"));
 }
 
 }  // namespace
@@ -30,15 +36,12 @@ void take_torchtune_recipe(const Mapping& mapping, bool compile, TrainingDescrip
 void take_autocast_recipe(const Mapping& mapping, bool large, TrainingDescription& t) {
   const bool autocast = t.precision == Precision::amp_bf16 || t.precision == Precision::amp_fp16;
   if (!autocast || !trains_adapters(mapping) || t.parallel.megatron() || t.parallel.deepspeed()) return;
-  if (!in_four_bits(mapping)) {
-    // FullyShardedDataParallel flattens tensors of one type, that of the adapters.
-    const bool flattened = t.parallel.several() && t.parallel.strategy == DataStrategy::fsdp1;
-    if (large && !flattened && !mapping.has("weight_dtype"))
-      t.weight_dtype = t.precision == Precision::amp_bf16 ? DType::bf16 : DType::fp16;
-    return;
-  }
-  // prepare_model_for_kbit_training of peft/utils/other.py: checkpointing is turned on, what is not quantized is fp32.
-  if (!mapping.has("activation_checkpointing") && t.parallel.gpus() == 1)
+  // FullyShardedDataParallel flattens tensors of one type, that of the adapters.
+  const bool flattened = t.parallel.several() && t.parallel.strategy == DataStrategy::fsdp1;
+  if (large && !flattened && !of_bitsandbytes(mapping) && !mapping.has("weight_dtype"))
+    t.weight_dtype = t.precision == Precision::amp_bf16 ? DType::bf16 : DType::fp16;
+  // prepare_model_for_kbit_training of peft/utils/other.py turns checkpointing on.
+  if (quantized(mapping) && !mapping.has("activation_checkpointing") && t.parallel.gpus() == 1)
     t.activation_checkpointing = ActivationCheckpointing::block;
 }
 

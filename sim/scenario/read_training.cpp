@@ -221,6 +221,7 @@ void take_ways_of(const Software& software, TrainingDescription& t) {
   t.jit_draws_by_four = software.jit_draws_by_four;
   t.reorders_compiled = software.reorders_compiled;
   t.four_bit_keeps_input = software.four_bit_keeps_input;
+  t.math_attention_in_fp32 = software.math_attention_in_fp32;
   t.mask_always_added = software.mask_always_added;
   t.foreach_adam_lists = software.foreach_adam_lists;
   t.eight_bit_block = software.eight_bit_block;
@@ -348,6 +349,7 @@ TrainingSection read_inference(const Value& section, const Software& software, P
   t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
   t.softmax_saves_input = software.softmax_saves_input;
   t.mask_always_added = software.mask_always_added;
+  t.math_attention_in_fp32 = software.math_attention_in_fp32;
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   return result;
 }

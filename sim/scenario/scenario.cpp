@@ -185,6 +185,8 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
           : read_training(root["training"], scenario.software, scenario.cluster ? &*scenario.cluster : nullptr,
                           facts_of(scenario.model, root["training"], usual));
   scenario.assumes_precision = section.assumes_precision;
+  if (root.has("run") && root.has("inference"))
+    root["run"].fail("counts steps of training: leave out run or inference");
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;
@@ -259,7 +261,7 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   changes.model.insert(changes.model.begin(), from.model_changes.begin(), from.model_changes.end());
 
   const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software", "cluster",
-                                   "allocator", "measured", "engine", "trace", "recorded_on", "from"});
+                                   "allocator", "measured", "run", "engine", "trace", "recorded_on", "from"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
   if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster, known);
@@ -289,15 +291,16 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   scenario.software = *shared.software;
   scenario.allocator = read_allocator(root["allocator"]);
   scenario.measured = read_measured(root["measured"]);
+  scenario.run = read_run(root["run"]);
   if (root.has("trace")) read_recorded(root, root.has("host"), !changes.model.empty(), known, scenario);
   else read_described(root, changes.model, known, scenario);
   share_host_link(shared);
   if (asked_of != nullptr) {
     const Node* model = tree.find("model");
-    scenario.asked = std::make_shared<const AskedScenario>(AskedScenario{
-        *asked_of, tree, overrides, gpu, software, host,
-        model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "", numbers == Numbers::datasheet,
-        std::move(from.notes)});
+    scenario.asked = std::make_shared<const AskedScenario>(
+        AskedScenario{*asked_of, tree, overrides, gpu, software, host,
+                      model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "",
+                      numbers == Numbers::datasheet, std::move(from.notes)});
   }
   return shared;
 }

@@ -18,6 +18,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/software.h"
 #include "sim/network/cluster.h"
+#include "sim/scenario/whole_run.h"
 #include "sim/workload/model.h"
 #include "sim/workload/training.h"
 
@@ -71,6 +72,7 @@ struct Scenario {
   bool compile = false, cuda_graphs = false;
   bool assumes_precision = false;  ///< nobody named one: training.precision is what networks of that size usually have
   MeasuredBeside measured;
+  std::optional<WholeRun> run;  ///< how much is trained
   std::shared_ptr<const AskedScenario> asked;  ///< null where load_scenario did not make it
 };
 

@@ -27,7 +27,7 @@ constexpr auto kFlags = std::to_array<ShortFlag>({
     {"--tf32", "training.tf32={}", "inference.tf32={}", "true: fp32 matmuls may use TF32 (default: as PyTorch, false)", "--allow-tf32"},
     {"--cudnn-tf32", "training.cudnn_tf32={}", "inference.cudnn_tf32={}", "false: fp32 convolutions may not use TF32 (default: as PyTorch, true)", ""},
     {"--attention", "training.attention={}", "inference.attention={}", "eager, sdpa, flash, cudnn, efficient, math", "--attn --attn-implementation --flash-attention"},
-    {"--optimizer", "training.optimizer.name={}", "", "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, bert-adam, none", "--optim --optimiser"},
+    {"--optimizer", "training.optimizer.name={}", "", "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, lion, lion-8bit, lamb, schedule-free-adamw, muon, bert-adam, none", "--optim --optimiser"},
     {"--implementation", "training.optimizer.implementation={}", "", "of the optimizer: for-loop, foreach, fused", ""},
     {"--clipping", "training.gradient_clipping={}", "", "largest gradient norm, or none", "--max-grad-norm --grad-clip --clip-grad-norm --gradient-clipping"},
     {"--checkpointing", "training.activation_checkpointing={}", "", "none, block", "--gradient-checkpointing --activation-checkpointing --recompute"},

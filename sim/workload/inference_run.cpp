@@ -63,6 +63,7 @@ class InferenceLoop {
     eager_.sparse_weights = model.sparse_weights;
     eager_.tf32 = how.matmuls_in_tf32();
     eager_.cudnn_tf32 = how.cudnn_tf32;
+    eager_.math_attention_in_fp32 = how.math_attention_in_fp32;
     if (inference_.new_tokens == 0) batch_ = families::make_batch(eager_, model_, how_);
     else ids_ = input({inference_.sequences, how_.sequence_length});
     family_ = families::make_family(eager_, model_, how_, attention);

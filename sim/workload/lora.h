@@ -30,6 +30,10 @@ enum class FrozenWeights : std::uint8_t {
   as_stored,   ///< in the type of the model
   nf4,         ///< bitsandbytes: four bits, and a scale in fp32 for every 64 numbers
   nf4_double,  ///< its double quantization: a scale in eight bits, and one in fp32 for every 256 of those
+  int8,        ///< bitsandbytes' LLM.int8: eight bits, and a scale in fp32 a row
+  gptq,        ///< four bits, for every 128 numbers of a row a scale in fp16 and a zero in four bits, and their order
+  awq,         ///< the same without an order
+  hqq,         ///< four bits, for every 64 numbers a scale and a zero in the model's type
 };
 
 struct LoraDescription {

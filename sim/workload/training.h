@@ -35,8 +35,13 @@ enum class OptimizerKind : std::uint8_t {
   adafactor,
   adamw_8bit,
   adamw_kahan,
-  none,      ///< forward and backward alone; gradients are dropped
-  bert_adam  ///< of the first BERT codes: no correction of bias, one loop of its own that clips each tensor
+  lion,                 ///< lists as timm has them, a tensor after the other as lion-pytorch; fused: of bitsandbytes
+  lion_8bit,            ///< of bitsandbytes
+  lamb,                 ///< apex's FusedLAMB
+  schedule_free_adamw,  ///< AdamWScheduleFree
+  muon,                 ///< torch.optim.Muon for the matrices of blocks, AdamW for all else
+  none,                 ///< forward and backward alone; gradients are dropped
+  bert_adam             ///< of the first BERT codes: no correction of bias, one loop of its own that clips each tensor
 };
 enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
 struct OptimizerDescription {
@@ -44,6 +49,16 @@ struct OptimizerDescription {
   OptimizerImplementation implementation = OptimizerImplementation::foreach;
   bool paged = false;        ///< states lie in unified memory, which PyTorch's allocator does not hold (bitsandbytes)
   bool in_backward = false;  ///< each parameter has its own, which steps when its gradient has arrived
+  /// Of bitsandbytes: states in unified memory, one kernel a tensor.
+  [[nodiscard]] bool of_bitsandbytes() const {
+    return kind == OptimizerKind::adamw_8bit || kind == OptimizerKind::lion_8bit ||
+           (kind == OptimizerKind::lion && implementation == OptimizerImplementation::fused);
+  }
+  /// A GradScaler hands its scale and flag to torch's own fused kernels and asks nothing before any other step.
+  [[nodiscard]] bool takes_scale() const {
+    return implementation == OptimizerImplementation::fused && !of_bitsandbytes() && kind != OptimizerKind::lamb &&
+           kind != OptimizerKind::muon;
+  }
   bool operator==(const OptimizerDescription&) const = default;
 };
 
@@ -120,6 +135,7 @@ struct TrainingDescription {
   bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result
   bool checkpoint_stops_early = true;  ///< a checkpointed block runs again no further than its backward pass reads
   bool four_bit_keeps_input = false;   ///< linear layers with weights of four bits save their input
+  bool math_attention_in_fp32 = true;  ///< unfused attention casts 16 bits to fp32 and minds empty rows
   bool reorders_compiled = true;       ///< torch.compile orders kernels by the memory they leave in use
   bool jit_draws_by_four = false;      ///< kernels of torch.jit.script use all four numbers of a draw
   bool mask_always_added = false;      ///< eager attention adds a mask in fp32 to every score, of ones too

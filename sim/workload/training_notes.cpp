@@ -11,9 +11,19 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
         "lora: {} of {} parameters are trained, adapters in {}; the operations of {}{}", trained, trace.parameters,
         name_of(training.lora->dtype),
         training.lora->dtype == DType::fp32 ? "PEFT" : "PEFT before 0.11, torchtune and LitGPT",
-        training.lora->frozen == FrozenWeights::as_stored ? "" : "; frozen weights of four bits were not measured"));
+        training.lora->frozen == FrozenWeights::as_stored ? ""
+        : training.lora->frozen == FrozenWeights::int8    ? "; frozen weights of eight bits were not measured"
+                                                          : "; frozen weights of four bits were not measured"));
   if (training.optimizer.kind == OptimizerKind::adamw_8bit)
     trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
+  if (training.optimizer.kind == OptimizerKind::lion || training.optimizer.kind == OptimizerKind::lion_8bit ||
+      training.optimizer.kind == OptimizerKind::lamb || training.optimizer.kind == OptimizerKind::schedule_free_adamw)
+    trace.notes.push_back(
+        "optimizer: kernels and states from the source of timm, lion-pytorch, bitsandbytes, apex or schedulefree; not "
+        "measured");
+  if (training.optimizer.kind == OptimizerKind::muon)
+    trace.notes.push_back(
+        "muon: torch.optim.Muon for the matrices of blocks, AdamW for embeddings, head and norms; one step measured");
   if (training.optimizer.kind == OptimizerKind::adamw_kahan)
     trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
   if (training.optimizer.kind == OptimizerKind::adafactor)

@@ -61,6 +61,7 @@ class TrainingLoop {
     eager_.softmax_saves_input = training.softmax_saves_input;
     eager_.jit_draws_by_four = training.jit_draws_by_four;
     eager_.four_bit_keeps_input = training.four_bit_keeps_input;
+    eager_.math_attention_in_fp32 = training.math_attention_in_fp32;
     eager_.blocking_wait = training.parallel.blocking_wait;
     batch_ = families::make_batch(eager_, model, training);
     eager_.whole_recomputation = training.parallel.megatron() || !training.checkpoint_stops_early;
@@ -75,7 +76,7 @@ class TrainingLoop {
       return;
     }
     if (training.parallel.deepspeed()) {
-      deepspeed_ = deepspeed::make_engine(eager_, family_->parameters, training);
+      deepspeed_ = deepspeed::make_engine(eager_, family_->parameters, training, family_->in_order);
       return;
     }
     wrap(model);
@@ -121,8 +122,7 @@ class TrainingLoop {
       Tensor overflow_flag;
       if (scaler_) {
         if (!scaler_->unscaled()) scaler_->unscale(eager_, parameters);
-        if (training_.optimizer.implementation == OptimizerImplementation::fused)
-          overflow_flag = scaler_->overflow_flag(eager_);
+        if (training_.optimizer.takes_scale()) overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
       if (devices_) devices_->update(*optimizer_);

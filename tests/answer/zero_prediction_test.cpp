@@ -66,6 +66,31 @@ TEST(ZeroPrediction, stage_3_holds_least_where_parameters_are_most) {
   EXPECT_LT(third, peak("zero3", {}));
 }
 
+// Frozen parameters are cut and gathered like others, and have neither gradients nor states.
+TEST(ZeroPrediction, stage_3_cuts_the_network_beside_adapters) {
+  const std::vector<std::string> large{"model=gpt2-xl", "training.micro_batch=1", "training.sequence_length=128",
+                                       "training.parallel.zero_optimization.stage3_max_reuse_distance=0",
+                                       "training.parallel.zero_optimization.stage3_max_live_parameters=1e8"};
+  const auto step = [&](const char* stage, std::vector<std::string> more) {
+    more.insert(more.end(), large.begin(), large.begin() + 3);
+    if (std::string(stage) == "zero3") more.insert(more.end(), large.begin() + 3, large.end());
+    more.push_back(std::string("training.parallel.strategy=") + stage);
+    return zero_step(more);
+  };
+  const Prediction adapters = step("zero3", {"training.lora={rank: 8}"}), full = step("zero3", {});
+  EXPECT_LT(adapters.memory.peak_allocated, full.memory.peak_allocated);
+  EXPECT_LT(adapters.memory.peak_allocated, step("zero2", {"training.lora={rank: 8}"}).memory.peak_allocated);
+  const auto bytes = [](const Prediction& p, CollectiveKind kind) {
+    std::int64_t sum = 0;
+    for (const CommunicationUse& use : p.parallel->communication) sum += use.kind == kind ? use.bytes : 0;
+    return sum;
+  };
+  EXPECT_NEAR(static_cast<double>(bytes(adapters, CollectiveKind::all_gather)),
+              static_cast<double>(bytes(full, CollectiveKind::all_gather)),
+              0.05 * static_cast<double>(bytes(full, CollectiveKind::all_gather)));
+  EXPECT_LT(bytes(adapters, CollectiveKind::reduce_scatter), bytes(full, CollectiveKind::reduce_scatter) / 50);
+}
+
 TEST(ZeroPrediction, exposed_communication_grows_as_links_slow_down) {
   for (const char* stage : {"zero1", "zero2", "zero3"}) {
     double before = 0.0, step = 0.0;
@@ -115,7 +140,6 @@ TEST(ZeroScenario, refuses_by_name_what_is_not_built) {
   says({"training.precision=bf16"}, "amp-bf16 (its bf16)");
   says({"training.optimizer=adafactor"}, "one flat tensor");
   says({"training.compile=true"}, "not modelled");
-  says({"training.lora={rank: 8}", "training.parallel.strategy=zero3"}, "under DeepSpeed");
   says({"training.lora={rank: 8, frozen_weights: nf4}"}, "weights of four bits");
   says({"training.parallel={strategy: zero3}"}, "zero3 is DeepSpeed's");
   says({"training.parallel={zero_optimization: {overlap_comm: true}}"}, "goes with framework: deepspeed");

@@ -86,6 +86,9 @@ TEST(Recipe, WeightsOfFourBitsUnderAutocastAreCheckpointed) {
             ActivationCheckpointing::none);
   EXPECT_EQ(how("precision: bf16, lora: {frozen_weights: nf4}"), ActivationCheckpointing::none);
   EXPECT_EQ(how("precision: amp-bf16, lora: {}"), ActivationCheckpointing::none);
+  EXPECT_EQ(how("precision: amp-bf16, lora: {frozen_weights: gptq}"), ActivationCheckpointing::block);
+  EXPECT_EQ(training_of(Size::large, "precision: amp-fp16, lora: {frozen_weights: gptq}").stored_type(), DType::fp16);
+  EXPECT_EQ(training_of(Size::large, "precision: amp-fp16, lora: {frozen_weights: int8}").stored_type(), DType::fp32);
   // Norms, embeddings and head are cast to fp32.
   EXPECT_EQ(training_of(Size::large, "precision: amp-bf16, lora: {frozen_weights: nf4}").stored_type(), DType::fp32);
 }

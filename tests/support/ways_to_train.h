@@ -94,13 +94,16 @@ class WaysToTrain {
   void optimizers() {
     using enum OptimizerImplementation;
     const auto fuses = [](OptimizerKind kind) {
-      return kind != OptimizerKind::adafactor && kind != OptimizerKind::adamw_kahan;
+      return kind != OptimizerKind::adafactor && kind != OptimizerKind::adamw_kahan &&
+             kind != OptimizerKind::schedule_free_adamw;
     };
-    for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::sgd,
-                                     OptimizerKind::sgd_momentum, OptimizerKind::adafactor, OptimizerKind::adamw_8bit,
-                                     OptimizerKind::adamw_kahan, OptimizerKind::none, OptimizerKind::bert_adam})
+    for (const OptimizerKind kind :
+         {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::sgd, OptimizerKind::sgd_momentum,
+          OptimizerKind::adafactor, OptimizerKind::adamw_8bit, OptimizerKind::adamw_kahan, OptimizerKind::none,
+          OptimizerKind::bert_adam, OptimizerKind::lion, OptimizerKind::lion_8bit, OptimizerKind::lamb,
+          OptimizerKind::schedule_free_adamw, OptimizerKind::muon})
       for (const OptimizerImplementation implementation : {for_loop, foreach, fused}) {
-        if (implementation == fused && !fuses(kind)) continue;
+        if (implementation == fused ? !fuses(kind) : kind == OptimizerKind::lamb) continue;
         add("optimizer", ModelFamily::gpt2, [&](WayToTrain& way) {
           way.training.optimizer = {kind, implementation};
           way.training.precision = Precision::amp_bf16;

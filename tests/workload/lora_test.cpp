@@ -110,13 +110,20 @@ TEST(Lora, FourBitsAreFourBitsAndTheirScales) {
   EXPECT_EQ(whole - weights(FrozenWeights::nf4), 4 * frozen - frozen / 2 - 4 * (frozen / 64));
   EXPECT_EQ(whole - weights(FrozenWeights::nf4_double),
             4 * frozen - frozen / 2 - frozen / 64 - 4 * (frozen / 64 / 256));
+  // LLM.int8: a byte and a scale a row; GPTQ and AWQ: groups of 128 with fp16 scales and zeros of four bits.
+  const std::int64_t rows = 2 * (4 * d + 2 * inner + d), columns = 2 * (6 * d + inner);
+  EXPECT_EQ(whole - weights(FrozenWeights::int8), 3 * frozen - 4 * rows);
+  EXPECT_EQ(whole - weights(FrozenWeights::awq), 4 * frozen - frozen / 2 - frozen / 128 * 5 / 2);
+  EXPECT_EQ(weights(FrozenWeights::gptq) - weights(FrozenWeights::awq), 4 * columns);
+  EXPECT_EQ(whole - weights(FrozenWeights::hqq), 4 * frozen - frozen / 2 - 8 * (frozen / 64)) << "fp32 scales, zeros";
 }
 
 TEST(Lora, EveryFamilyTrainsInEveryPrecisionWithCheckpoints) {
   for (const char* name : {"gpt2", "bert-base", "llama-7b"})
     for (const Precision precision :
          {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16, Precision::bf16})
-      for (const FrozenWeights frozen : {FrozenWeights::as_stored, FrozenWeights::nf4_double})
+      for (const FrozenWeights frozen : {FrozenWeights::as_stored, FrozenWeights::nf4_double, FrozenWeights::int8,
+                                         FrozenWeights::gptq, FrozenWeights::hqq})
         for (const auto checkpointing : {ActivationCheckpointing::none, ActivationCheckpointing::block}) {
           ModelDescription model = load_model(name);
           model.layers = 2;

@@ -154,6 +154,13 @@ TEST(TrainingRun, Lasting_memory_is_weights_inputs_and_optimizer_states) {
                         {OptimizerKind::adamw, OptimizerImplementation::fused, 8.0},
                         {OptimizerKind::adamw_kahan, OptimizerImplementation::foreach, 12.0},
                         {OptimizerKind::adamw_8bit, OptimizerImplementation::foreach, 2.0 + 8.0 / 256.0},
+                        {OptimizerKind::lion, OptimizerImplementation::foreach, 4.0},
+                        {OptimizerKind::lion, OptimizerImplementation::for_loop, 4.0},
+                        {OptimizerKind::lion, OptimizerImplementation::fused, 4.0},
+                        {OptimizerKind::lion_8bit, OptimizerImplementation::foreach, 1.0 + 4.0 / 256.0},
+                        {OptimizerKind::lamb, OptimizerImplementation::fused, 8.0},
+                        {OptimizerKind::schedule_free_adamw, OptimizerImplementation::foreach, 8.0},
+                        {OptimizerKind::schedule_free_adamw, OptimizerImplementation::for_loop, 8.0},
                         {OptimizerKind::adafactor, OptimizerImplementation::for_loop, 0.0}};
   ModelDescription model = small(ModelFamily::gpt2);
   model.hidden = 512;

@@ -94,7 +94,7 @@ std::vector<InputKey> scenario_keys() {
   };
   std::vector<InputKey> keys =
       of("{title: t, hardware: nvidia-a100-sxm4-80gb, host: default, software: pytorch-2.11, model: gpt2, training: "
-         "{micro_batch: 1, sequence_length: 128}, measured: {source: s}}");
+         "{micro_batch: 1, sequence_length: 128}, measured: {source: s}, run: {examples: 100}}");
   join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, inference: {prompt_length: 128, new_tokens: 2}}"));
   join(keys,
        of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {data: 2}}}"));

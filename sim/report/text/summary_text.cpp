@@ -128,6 +128,14 @@ std::string optimizer_words(const OptimizerDescription& optimizer) {
     case OptimizerKind::adamw_8bit: return "bitsandbytes' 8-bit AdamW";
     case OptimizerKind::adamw_kahan: return "AdamW with Kahan sums";
     case OptimizerKind::bert_adam: return "BertAdam";
+    case OptimizerKind::lion:
+      return optimizer.implementation == OptimizerImplementation::fused     ? "bitsandbytes' Lion"
+             : optimizer.implementation == OptimizerImplementation::foreach ? "timm's Lion (foreach)"
+                                                                            : "lion-pytorch";
+    case OptimizerKind::lion_8bit: return "bitsandbytes' 8-bit Lion";
+    case OptimizerKind::lamb: return "apex's FusedLAMB";
+    case OptimizerKind::schedule_free_adamw: return "AdamWScheduleFree";
+    case OptimizerKind::muon: return "torch's Muon beside AdamW";
     case OptimizerKind::none: return "";
   }
   return "";

@@ -55,7 +55,9 @@ std::string training_line(const TrainingDescription& t) {
   if (t.lora)
     line += fmt::format(", adapters of rank {}{}{}", t.lora->rank,
                         t.lora->dtype == t.stored_type() ? "" : fmt::format(" in {}", name_of(t.lora->dtype)),
-                        t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");
+                        t.lora->frozen == FrozenWeights::as_stored ? ""
+                        : t.lora->frozen == FrozenWeights::int8    ? " beside weights of eight bits"
+                                                                   : " beside weights of four bits");
   if (t.parallel.pipelined())
     line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
                         t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");

@@ -32,8 +32,13 @@ double state_bytes(OptimizerKind kind, double element) {
     case OptimizerKind::adamw:
     case OptimizerKind::adam:
     case OptimizerKind::bert_adam:
+    case OptimizerKind::lamb:
+    case OptimizerKind::schedule_free_adamw:
     case OptimizerKind::adamw_kahan: return 2.0 * element;
     case OptimizerKind::adamw_8bit: return 2.0;
+    case OptimizerKind::lion_8bit: return 1.0;
+    case OptimizerKind::lion:
+    case OptimizerKind::muon:
     case OptimizerKind::sgd_momentum: return element;
     case OptimizerKind::sgd:
     case OptimizerKind::adafactor:
@@ -43,7 +48,11 @@ double state_bytes(OptimizerKind kind, double element) {
 }
 
 StateBytes bytes_of_states(const TrainingDescription& t) {
-  if (t.lora) return {t.lora->frozen == FrozenWeights::as_stored ? 2.0 : 0.5, 0.0, 0.0};
+  if (t.lora)
+    return {t.lora->frozen == FrozenWeights::as_stored ? 2.0
+            : t.lora->frozen == FrozenWeights::int8    ? 1.0
+                                                       : 0.5,
+            0.0, 0.0};
   const bool half = t.precision == Precision::bf16 || t.precision == Precision::apex_o2 ||
                     (t.parallel.megatron() && t.precision != Precision::fp32 && t.precision != Precision::tf32);
   if (!half) return {4.0, 4.0, state_bytes(t.optimizer.kind, 4.0)};
@@ -129,7 +138,8 @@ double passes_held(const Scenario& s) {
 /// What the loss keeps of a micro-batch, at least.
 double logits_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
-  if (s.model.program.given() || families::composition_of(s.model)->stack.head != HeadKind::language_model || t.loss_code == LossCode::chunked)
+  if (s.model.program.given() || families::composition_of(s.model)->stack.head != HeadKind::language_model ||
+      t.loss_code == LossCode::chunked)
     return 0.0;
   const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.tokens_of_rank());
   return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);

@@ -1,5 +1,9 @@
 #include "sim/workload/aten/four_bit.h"
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "sim/units/ceil_div.h"
 #include "sim/workload/aten/matmul.h"
 #include "sim/workload/aten/pointwise.h"
@@ -10,6 +14,19 @@ namespace ridgeline::eager::aten {
 namespace {
 
 std::int64_t stored_bytes(const Tensor& x) { return x.elements() * bytes_of(x.type); }
+
+std::string_view expansion_of(FrozenWeights kind) {
+  switch (kind) {
+    case FrozenWeights::int8: return "bitsandbytes::int8_vectorwise_dequant";
+    case FrozenWeights::gptq: return "gptq::dequantize";
+    case FrozenWeights::awq: return "awq::dequantize";
+    case FrozenWeights::hqq: return "hqq::dequantize";
+    case FrozenWeights::as_stored:
+    case FrozenWeights::nf4:
+    case FrozenWeights::nf4_double: break;
+  }
+  return "bitsandbytes::dequantize_4bit";
+}
 
 Tensor expanded(Eager& eager, const FourBitWeight& weight, DType type) {
   Tensor scales = weight.scales;
@@ -23,9 +40,34 @@ Tensor expanded(Eager& eager, const FourBitWeight& weight, DType type) {
   }
   eager.recorder.host(HostClass::pointwise);
   Tensor result = eager.empty({weight.out, weight.in}, type);
-  eager.recorder.op(UnknownOp{"bitsandbytes::dequantize_4bit", stored_bytes(weight.codes) + stored_bytes(scales),
-                              stored_bytes(result)},
+  const std::int64_t zeros = weight.zeros.defined() ? stored_bytes(weight.zeros) : 0;
+  eager.recorder.op(UnknownOp{std::string(expansion_of(weight.kind)),
+                              stored_bytes(weight.codes) + stored_bytes(scales) + zeros, stored_bytes(result)},
                     {&weight.codes}, {&result});
+  return result;
+}
+
+// MatMul8bitLt: rows of the input are quantized, the product gives 32-bit integers, a kernel scales them. The product
+// is timed as one in 16 bits.
+Tensor product_of_eight_bits(Eager& eager, const Tensor& x, const FourBitWeight& weight, const Tensor* bias) {
+  constexpr int kCalls = 4;
+  eager.recorder.host(HostClass::pointwise, kCalls);
+  const std::int64_t rows = x.elements() / weight.in;
+  const Tensor codes = eager.empty({rows, weight.in}, DType::uint8), scales = eager.empty({rows}, DType::fp32);
+  eager.recorder.op(UnknownOp{"bitsandbytes::int8_vectorwise_quant", stored_bytes(x), stored_bytes(codes)}, {&x},
+                    {&codes});
+  const Tensor sums = eager.empty({rows, weight.out}, DType::int32);
+  Matmul product;
+  product.type = eager.product_type(x.type);
+  product.m = rows, product.n = weight.out, product.k = weight.in;
+  product.layout = Layout::nt;
+  eager.recorder.op(product, {&codes, &weight.codes}, {&sums});
+  Dims sizes = x.sizes;
+  sizes[sizes.rank() - 1] = weight.out;
+  Tensor result = eager.empty(sizes, x.type);
+  eager.recorder.op(UnknownOp{"bitsandbytes::int8_mm_dequant", stored_bytes(sums), stored_bytes(result)}, {&sums},
+                    {&result});
+  if (bias != nullptr) pointwise(eager, PointwiseFunction::add, {&result, bias}, result);
   return result;
 }
 
@@ -48,15 +90,36 @@ struct FourBitBackward final : Node {
 
 }  // namespace
 
-FourBitWeight four_bit_weight(Eager& eager, std::int64_t out, std::int64_t in, bool scales_too) {
+FourBitWeight four_bit_weight(Eager& eager, std::int64_t out, std::int64_t in, FrozenWeights kind, DType type) {
   FourBitWeight weight;
+  weight.kind = kind;
   weight.out = out;
   weight.in = in;
-  const std::int64_t blocks = ceil_div(out * in, kFourBitBlock);
-  weight.codes = eager.empty({ceil_div(out * in, std::int64_t{2}), 1}, DType::uint8);
-  weight.scales = eager.empty({blocks}, scales_too ? DType::uint8 : DType::fp32);
-  if (scales_too) weight.outer_scales = eager.empty({ceil_div(blocks, kScaleBlock)}, DType::fp32);
-  for (const Tensor* part : {&weight.codes, &weight.scales, &weight.outer_scales})
+  const std::int64_t blocks = ceil_div(out * in, kFourBitBlock), groups = ceil_div(in, kFourBitGroup);
+  const bool eight = kind == FrozenWeights::int8;
+  weight.codes = eager.empty({eight ? out * in : ceil_div(out * in, std::int64_t{2}), 1}, DType::uint8);
+  switch (kind) {
+    case FrozenWeights::int8: weight.scales = eager.empty({out}, DType::fp32); break;
+    case FrozenWeights::gptq:
+    case FrozenWeights::awq: {
+      weight.scales = eager.empty({groups, out}, DType::fp16);
+      constexpr std::int64_t kInWord = 8;
+      const std::int64_t order = kind == FrozenWeights::gptq ? in : 0;
+      weight.zeros = eager.empty({groups * ceil_div(out, kInWord) + order}, DType::int32);
+      break;
+    }
+    case FrozenWeights::hqq:
+      weight.scales = eager.empty({blocks}, type);
+      weight.zeros = eager.empty({blocks}, type);
+      break;
+    case FrozenWeights::nf4_double:
+      weight.scales = eager.empty({blocks}, DType::uint8);
+      weight.outer_scales = eager.empty({ceil_div(blocks, kScaleBlock)}, DType::fp32);
+      break;
+    case FrozenWeights::as_stored:
+    case FrozenWeights::nf4: weight.scales = eager.empty({blocks}, DType::fp32); break;
+  }
+  for (const Tensor* part : {&weight.codes, &weight.scales, &weight.outer_scales, &weight.zeros})
     if (part->defined()) eager.recorder.set_category(part->storage.id(), Category::weights);
   return weight;
 }
@@ -66,10 +129,12 @@ Tensor four_bit_linear(Eager& eager, const Tensor& x, const FourBitWeight& weigh
   if (eager.needs_node({&x})) {
     node = &eager.node<FourBitBackward>({&x});
     node->weight = weight;
-    if (eager.four_bit_keeps_input) node->input = eager.save(x);
+    const bool nf4 = weight.kind == FrozenWeights::nf4 || weight.kind == FrozenWeights::nf4_double;
+    if (nf4 && eager.four_bit_keeps_input) node->input = eager.save(x);
   }
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
-  Tensor result = linear(eager, x, expanded(eager, weight, x.type), bias);
+  Tensor result = weight.kind == FrozenWeights::int8 ? product_of_eight_bits(eager, x, weight, bias)
+                                                     : linear(eager, x, expanded(eager, weight, x.type), bias);
   eager.gradients_enabled = gradients_enabled;
   if (node != nullptr) Eager::attach(result, *node);
   return result;

@@ -43,7 +43,8 @@ Tensor safe_softmax(Eager& eager, const Tensor& scores) {
 
 Tensor safe_attention(Eager& eager, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                       bool causal, bool with_dropout) {
-  const Tensor q = to(eager, query, DType::fp32), k = to(eager, key, DType::fp32), v = to(eager, value, DType::fp32);
+  const DType type = eager.math_attention_in_fp32 ? DType::fp32 : query.type;
+  const Tensor q = to(eager, query, type), k = to(eager, key, type), v = to(eager, value, type);
   Tensor added = mask;
   if (causal) {
     const Tensor below = full(eager, {q.sizes[2], k.sizes[2]}, DType::boolean);
@@ -54,7 +55,7 @@ Tensor safe_attention(Eager& eager, const Tensor& query, const Tensor& key, cons
   const Tensor scaled_q = scale(eager, q), scaled_k = scale(eager, transpose(eager, k, 2, 3));
   Tensor scores = matmul(eager, scaled_q, scaled_k);
   if (added.defined()) scores = added_to(eager, std::move(scores), added);
-  scores = safe_softmax(eager, scores);
+  scores = eager.math_attention_in_fp32 ? safe_softmax(eager, scores) : softmax(eager, scores, scores.type);
   if (with_dropout) scores = dropout(eager, scores);
   return to(eager, matmul(eager, scores, v), query.type);
 }

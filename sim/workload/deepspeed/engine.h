@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "sim/workload/eager/parameter.h"
 #include "sim/workload/optimizers/optimizer.h"
@@ -26,8 +27,9 @@ class Engine {
   virtual void step(optimizers::Optimizer& optimizer) = 0;
 };
 
-/// For the stage that the strategy names; on one GPU nothing is cut, and stage 3 is what stage 2 is.
+/// For the stage that the strategy names; on one GPU nothing is cut, and stage 3 is what stage 2 is. `all`: the
+/// parameters and those that nobody trains, which stage 3 cuts too; empty: all are trained.
 std::unique_ptr<Engine> make_engine(eager::Eager& eager, eager::Parameters& parameters,
-                                    const TrainingDescription& training);
+                                    const TrainingDescription& training, std::vector<eager::Parameter*> all = {});
 
 }  // namespace ridgeline::deepspeed

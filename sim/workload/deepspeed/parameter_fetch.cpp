@@ -9,17 +9,23 @@ namespace ridgeline::deepspeed {
 
 using eager::Tensor;
 
-ParameterFetch::ParameterFetch(eager::Eager& eager, eager::Parameters& parameters, const ZeroOptimization& zero,
-                               parallel::ProcessGroup& group, const Tensor& shards)
+std::vector<eager::Parameter*> pointers_to(eager::Parameters& parameters) {
+  std::vector<eager::Parameter*> result;
+  for (eager::Parameter& parameter : parameters) result.push_back(&parameter);
+  return result;
+}
+
+ParameterFetch::ParameterFetch(eager::Eager& eager, std::vector<eager::Parameter*> parameters,
+                               const ZeroOptimization& zero, parallel::ProcessGroup& group, const Tensor& shards)
     : eager_(eager),
-      parameters_(parameters),
+      parameters_(std::move(parameters)),
       zero_(zero),
       group_(group),
       shards_(shards),
       gathers_(zero.overlap_comm.value_or(true) ? eager.recorder.add_stream("copies of gathered parameters")
                                                 : std::uint8_t{0}),
-      states_(parameters.size()) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+      states_(parameters_.size()) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
     shard_.push_back((elements(i) + group.ranks() - 1) / group.ranks());
     states_[i].persistent = elements(i) <= zero.param_persistence_threshold;
     parameter_of_.resize(std::max<std::size_t>(parameter_of_.size(), storage(i) + 1), kNone);
@@ -33,8 +39,8 @@ ParameterFetch::ParameterFetch(eager::Eager& eager, eager::Parameters& parameter
 void ParameterFetch::find_leaves() {
   int vectors = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const bool matrix = parameters_[i].value.sizes.rank() > 1;
-    const bool elsewhere = i == 0 || parameters_[i].accumulate.module != parameters_[i - 1].accumulate.module;
+    const bool matrix = parameters_[i]->value.sizes.rank() > 1;
+    const bool elsewhere = i == 0 || parameters_[i]->accumulate.module != parameters_[i - 1]->accumulate.module;
     if (matrix || elsewhere || vectors == 0) {
       leaves_.emplace_back();
       vectors = matrix ? 1 : 2;
@@ -106,7 +112,7 @@ void ParameterFetch::gather(std::vector<std::size_t> parameters) {
   const std::int64_t bytes = shards * group_.ranks() * bytes_of(type);
   if (parameters.size() == 1) {
     recorder.fill_storage(storage(parameters.front()));
-    const Tensor whole = parameters_[parameters.front()].value.detached();
+    const Tensor whole = parameters_[parameters.front()]->value.detached();
     fetch.work = group_.start(CollectiveKind::all_gather, type, bytes, mine, whole);
   } else {
     fetch.buffer = eager_.empty({shards * group_.ranks()}, type);
@@ -137,7 +143,7 @@ void ParameterFetch::wait_for(std::size_t parameter) {
       if (!fetch.buffer.defined()) continue;
       recorder.host(HostClass::optimizer_op);
       recorder.fill_storage(storage(one));
-      copy(eager_, part_of(fetch.buffer, elements(one)), parameters_[one].value.detached());
+      copy(eager_, part_of(fetch.buffer, elements(one)), parameters_[one]->value.detached());
     }
   }
   state.registered = false;
@@ -212,7 +218,7 @@ void ParameterFetch::gather_persistent() {
     if (!states_[i].persistent) continue;
     eager_.recorder.fill_storage(storage(i));
     states_[i].status = Status::whole;
-    const Tensor whole = parameters_[i].value.detached();
+    const Tensor whole = parameters_[i]->value.detached();
     started.push_back(group_.start(CollectiveKind::all_gather, whole.type,
                                    shard_[i] * group_.ranks() * bytes_of(whole.type), part_of(shards_, shard_[i]),
                                    whole));

@@ -20,11 +20,18 @@
 
 namespace ridgeline::deepspeed {
 
+/// One for each, in order.
+std::vector<eager::Parameter*> pointers_to(eager::Parameters& parameters);
+
 class ParameterFetch final : public eager::StorageWatcher {
  public:
-  /// `shards`: this rank's parts of all parameters, one behind the other.
-  ParameterFetch(eager::Eager& eager, eager::Parameters& parameters, const ZeroOptimization& zero,
+  /// `parameters`: frozen ones among them, in the order of Module.parameters(). `shards`: this rank's parts of all, one
+  /// behind the other.
+  ParameterFetch(eager::Eager& eager, std::vector<eager::Parameter*> parameters, const ZeroOptimization& zero,
                  parallel::ProcessGroup& group, const eager::Tensor& shards);
+  ParameterFetch(eager::Eager& eager, eager::Parameters& parameters, const ZeroOptimization& zero,
+                 parallel::ProcessGroup& group, const eager::Tensor& shards)
+      : ParameterFetch(eager, pointers_to(parameters), zero, group, shards) {}
   ~ParameterFetch() override { eager_.recorder.watcher = nullptr; }
 
   void begin_pass();  ///< forward and backward
@@ -65,12 +72,12 @@ class ParameterFetch final : public eager::StorageWatcher {
   void prefetch(const std::vector<std::size_t>& used);
   void release(std::size_t parameter);
   [[nodiscard]] std::vector<std::size_t> released_after(std::size_t leaf);
-  [[nodiscard]] std::int64_t elements(std::size_t parameter) const { return parameters_[parameter].value.elements(); }
-  [[nodiscard]] StorageId storage(std::size_t parameter) const { return parameters_[parameter].value.storage.id(); }
+  [[nodiscard]] std::int64_t elements(std::size_t parameter) const { return parameters_[parameter]->value.elements(); }
+  [[nodiscard]] StorageId storage(std::size_t parameter) const { return parameters_[parameter]->value.storage.id(); }
 
   static constexpr std::size_t kNone = ~std::size_t{0};
   eager::Eager& eager_;
-  eager::Parameters& parameters_;
+  std::vector<eager::Parameter*> parameters_;
   const ZeroOptimization& zero_;
   parallel::ProcessGroup& group_;
   const eager::Tensor& shards_;

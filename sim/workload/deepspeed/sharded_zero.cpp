@@ -21,23 +21,35 @@ Tensor lasting(Eager& eager, std::int64_t elements, DType type, Category categor
   return result;
 }
 
+/// Where each trained parameter stands among all.
+std::vector<std::size_t> places_in(const eager::Parameters& parameters, const std::vector<eager::Parameter*>& all) {
+  std::vector<std::size_t> places;
+  for (const eager::Parameter& parameter : parameters)
+    places.push_back(static_cast<std::size_t>(std::find(all.begin(), all.end(), &parameter) - all.begin()));
+  return places;
+}
+
 }  // namespace
 
-std::unique_ptr<Engine> make_engine(Eager& eager, eager::Parameters& parameters, const TrainingDescription& training) {
+std::unique_ptr<Engine> make_engine(Eager& eager, eager::Parameters& parameters, const TrainingDescription& training,
+                                    std::vector<eager::Parameter*> all) {
   if (training.parallel.strategy == DataStrategy::zero3 && training.parallel.gradient_ranks() > 1)
-    return std::make_unique<ShardedZero>(eager, parameters, training);
+    return std::make_unique<ShardedZero>(eager, parameters, training, std::move(all));
   return std::make_unique<FlatZero>(eager, parameters, training);
 }
 
-ShardedZero::ShardedZero(Eager& eager, eager::Parameters& parameters, const TrainingDescription& training)
+ShardedZero::ShardedZero(Eager& eager, eager::Parameters& parameters, const TrainingDescription& training,
+                         std::vector<eager::Parameter*> all)
     : eager_(eager),
       parameters_(parameters),
+      all_(all.empty() ? pointers_to(parameters) : std::move(all)),
+      place_of_(places_in(parameters, all_)),
       training_(training),
       zero_(training.parallel.zero),
       group_(eager, GroupKind::shard, training.parallel.gradient_ranks(), "data parallel collectives"),
       type_(parameters.front().value.type),
       shards_(make_shards()),
-      fetch_(eager, parameters, zero_, group_, shards_),
+      fetch_(eager, all_, zero_, group_, shards_),
       reducing_(zero_.overlap_comm.value_or(true) ? eager.recorder.add_stream("reductions of gradients")
                                                   : std::uint8_t{0}) {
   make_sub_groups();
@@ -48,21 +60,22 @@ ShardedZero::ShardedZero(Eager& eager, eager::Parameters& parameters, const Trai
 Tensor ShardedZero::make_shards() {
   std::vector<StorageId> whole;
   std::int64_t elements = 0;
-  for (const eager::Parameter& parameter : parameters_) {
-    whole.push_back(parameter.value.storage.id());
-    elements += (parameter.value.elements() + group_.ranks() - 1) / group_.ranks();
+  for (const eager::Parameter* parameter : all_) {
+    whole.push_back(parameter->value.storage.id());
+    elements += (parameter->value.elements() + group_.ranks() - 1) / group_.ranks();
   }
   eager_.recorder.never_allocated(whole);
   return lasting(eager_, elements, type_, Category::weights);
 }
 
 void ShardedZero::make_sub_groups() {
-  const std::int64_t all = shards_.elements();
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) all += shard_elements(i);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (i == 0 || (zero_.sub_group_size < all && sub_groups_.back().elements >= zero_.sub_group_size))
       sub_groups_.emplace_back();
-    sub_groups_.back().parts.push_back(fetch_.shard_elements(i));
-    sub_groups_.back().elements += fetch_.shard_elements(i);
+    sub_groups_.back().parts.push_back(shard_elements(i));
+    sub_groups_.back().elements += shard_elements(i);
   }
   std::int64_t largest = 0;
   for (SubGroup& group : sub_groups_) {
@@ -84,7 +97,7 @@ void ShardedZero::before_forward() {
 
 void ShardedZero::gradient_arrived(std::size_t parameter) {
   eager::Recorder& recorder = eager_.recorder;
-  fetch_.visit_of(parameter);
+  fetch_.visit_of(place_of_[parameter]);
   recorder.host(HostClass::main_gradient_hook);
   Tensor& gradient = parameters_[parameter].gradient;
   const std::int64_t elements = gradient.elements();
@@ -130,7 +143,7 @@ void ShardedZero::reduce_bucket() {
 void ShardedZero::scatter() {
   std::sort(members_.begin(), members_.end());
   std::int64_t shards = 0;
-  for (const std::size_t member : members_) shards += fetch_.shard_elements(member);
+  for (const std::size_t member : members_) shards += shard_elements(member);
   const Tensor& first = parameters_[members_.front()].gradient;
   const bool alone = members_.size() == 1 && first.elements() == shards * group_.ranks();
   Tensor ordered = part_of(first, first.elements());
@@ -149,7 +162,7 @@ void ShardedZero::scatter() {
 }
 
 void ShardedZero::take(std::size_t parameter, const Tensor& reduced) {
-  const std::int64_t elements = fetch_.shard_elements(parameter);
+  const std::int64_t elements = shard_elements(parameter);
   const Tensor from = part_of(reduced, elements), to = part_of(gradients_, elements);
   eager_.recorder.host(HostClass::optimizer_op);
   if (micro_batch_ == 0) copy(eager_, from, to);

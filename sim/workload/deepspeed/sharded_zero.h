@@ -17,7 +17,9 @@ namespace ridgeline::deepspeed {
 
 class ShardedZero final : public Engine {
  public:
-  ShardedZero(eager::Eager& eager, eager::Parameters& parameters, const TrainingDescription& training);
+  /// `all`: frozen parameters too, which have neither gradients nor states; empty: all are trained.
+  ShardedZero(eager::Eager& eager, eager::Parameters& parameters, const TrainingDescription& training,
+              std::vector<eager::Parameter*> all);
 
   void before_forward() override;
   void after_forward() override { fetch_.end_visit(); }
@@ -32,6 +34,9 @@ class ShardedZero final : public Engine {
     eager::Parameters share;  ///< one, in fp32
   };
   eager::Tensor make_shards();
+  [[nodiscard]] std::int64_t shard_elements(std::size_t trained) const {
+    return fetch_.shard_elements(place_of_[trained]);
+  }
   void make_sub_groups();
   void gradient_arrived(std::size_t parameter);
   void reduce_bucket();
@@ -40,7 +45,9 @@ class ShardedZero final : public Engine {
   void look_for_overflow();
 
   eager::Eager& eager_;
-  eager::Parameters& parameters_;
+  eager::Parameters& parameters_;       ///< trained
+  std::vector<eager::Parameter*> all_;  ///< frozen ones too
+  std::vector<std::size_t> place_of_;   ///< among all, by trained parameter
   const TrainingDescription& training_;
   const ZeroOptimization& zero_;
   parallel::ProcessGroup group_;

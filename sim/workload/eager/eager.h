@@ -30,6 +30,7 @@ class Eager {
   ScaledLinear scaled_linear = ScaledLinear::none;  ///< of linear layers that say so
   bool sparse_weights = false;                      ///< linear layers inside blocks multiply by 2:4 sparse weights
   bool softmax_saves_input = false;                 ///< besides its result, as before PyTorch 1.11
+  bool math_attention_in_fp32 = true;               ///< attention without a fused kernel casts 16 bits to fp32
   bool four_bit_keeps_input = false;                ///< linear layers of four bits save what they multiply
   bool jit_draws_by_four = false;         ///< kernels of torch.jit.script use all four random numbers of a draw
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)

@@ -66,7 +66,7 @@ Affine Family::linear_layer(std::int64_t out, std::int64_t in, bool bias, std::o
       training_.lora && training_.lora->frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
   Affine layer;
   if (four_bits) {
-    layer.four_bit = eager::aten::four_bit_weight(eager_, out, in, training_.lora->frozen == FrozenWeights::nf4_double);
+    layer.four_bit = eager::aten::four_bit_weight(eager_, out, in, training_.lora->frozen, training_.stored_type());
     frozen_elements_ += out * in;
   } else {
     layer.by_inputs = by_inputs;

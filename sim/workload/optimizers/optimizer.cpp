@@ -9,8 +9,12 @@
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/optimizers/adafactor.h"
 #include "sim/workload/optimizers/adam.h"
-#include "sim/workload/optimizers/adam_8bit.h"
 #include "sim/workload/optimizers/bert_adam.h"
+#include "sim/workload/optimizers/bits_and_bytes.h"
+#include "sim/workload/optimizers/lamb.h"
+#include "sim/workload/optimizers/lion.h"
+#include "sim/workload/optimizers/muon.h"
+#include "sim/workload/optimizers/schedule_free.h"
 #include "sim/workload/optimizers/sgd.h"
 
 namespace ridgeline::optimizers {
@@ -29,29 +33,36 @@ class NoOptimizer final : public Optimizer {
 
 }  // namespace
 
+void with_those(Parameters& parameters, const std::function<bool(const eager::Parameter&)>& belongs,
+                const std::function<void(Parameters&)>& use) {
+  Parameters list;
+  std::vector<eager::Parameter*> owners;
+  for (auto& parameter : parameters) {
+    if (!belongs(parameter)) continue;
+    owners.push_back(&parameter);
+    eager::Parameter& one = list.emplace_back();
+    one.value = parameter.value;
+    one.accumulate.layer = parameter.accumulate.layer;
+    one.gradient = std::exchange(parameter.gradient, Tensor{});
+    one.states = std::exchange(parameter.states, {});
+  }
+  if (list.empty()) return;
+  use(list);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    owners[i]->gradient = std::exchange(list[i].gradient, Tensor{});
+    owners[i]->states = std::exchange(list[i].states, {});
+  }
+}
+
 void for_each_type(Parameters& parameters, const std::function<void(Parameters&)>& use) {
   std::vector<DType> types;
   for (const auto& parameter : parameters)
     if (std::find(types.begin(), types.end(), parameter.value.type) == types.end())
       types.push_back(parameter.value.type);
   if (types.size() < 2) return use(parameters);
-  for (const DType type : types) {
-    Parameters list;
-    std::vector<eager::Parameter*> owners;
-    for (auto& parameter : parameters) {
-      if (parameter.value.type != type) continue;
-      owners.push_back(&parameter);
-      eager::Parameter& one = list.emplace_back();
-      one.value = parameter.value;
-      one.gradient = std::exchange(parameter.gradient, Tensor{});
-      one.states = std::exchange(parameter.states, {});
-    }
-    use(list);
-    for (std::size_t i = 0; i < owners.size(); ++i) {
-      owners[i]->gradient = std::exchange(list[i].gradient, Tensor{});
-      owners[i]->states = std::exchange(list[i].states, {});
-    }
-  }
+  for (const DType type : types)
+    with_those(
+        parameters, [&](const eager::Parameter& parameter) { return parameter.value.type == type; }, use);
 }
 
 void Optimizer::update(Eager& eager, Parameters& parameters, const Tensor& overflow_flag) {
@@ -75,6 +86,7 @@ void Optimizer::clear_gradients(Eager& eager, Parameters& parameters, bool keep)
 std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
   const auto implementation = training.optimizer.implementation;
   const int lists = training.foreach_adam_lists;
+  BlockStates blocks{.block = training.eight_bit_block, .paged = training.optimizer.paged};
   const auto no_fused = [&](std::string_view name) {
     if (implementation == OptimizerImplementation::fused)
       throw UserError(fmt::format("training.optimizer: {} has no fused implementation; use foreach or for-loop", name));
@@ -90,7 +102,21 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
     case OptimizerKind::none: return std::make_unique<NoOptimizer>();
     case OptimizerKind::bert_adam: return std::make_unique<BertAdam>(training.clipping_style);
-    case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block, training.optimizer.paged);
+    case OptimizerKind::adamw_8bit: return std::make_unique<BitsAndBytes>(blocks);
+    case OptimizerKind::lion_8bit: blocks.states = 1; return std::make_unique<BitsAndBytes>(blocks);
+    case OptimizerKind::lion:
+      if (implementation != OptimizerImplementation::fused)
+        return std::make_unique<Lion>(implementation == OptimizerImplementation::foreach);
+      blocks.states = 1, blocks.quantized = false;
+      return std::make_unique<BitsAndBytes>(blocks);
+    case OptimizerKind::lamb:
+      if (implementation != OptimizerImplementation::fused)
+        throw UserError("training.optimizer: lamb is apex's FusedLAMB; use implementation: fused");
+      return std::make_unique<Lamb>();
+    case OptimizerKind::schedule_free_adamw:
+      no_fused("schedule-free-adamw");
+      return std::make_unique<ScheduleFree>(implementation == OptimizerImplementation::foreach);
+    case OptimizerKind::muon: return std::make_unique<Muon>(implementation, lists);
   }
   throw UserError("training.optimizer: unknown optimizer");
 }

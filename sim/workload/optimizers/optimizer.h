@@ -27,6 +27,10 @@ class Optimizer {
 /// Throws UserError for a combination PyTorch does not have.
 std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training);
 
+/// Calls `use` with the parameters that belong, in their order; not where none does.
+void with_those(eager::Parameters& parameters, const std::function<bool(const eager::Parameter&)>& belongs,
+                const std::function<void(eager::Parameters&)>& use);
+
 /// Calls `use` with the parameters of each type, which come first in this order.
 void for_each_type(eager::Parameters& parameters, const std::function<void(eager::Parameters&)>& use);
 

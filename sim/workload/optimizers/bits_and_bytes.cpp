@@ -1,4 +1,4 @@
-#include "sim/workload/optimizers/adam_8bit.h"
+#include "sim/workload/optimizers/bits_and_bytes.h"
 
 #include "sim/workload/aten/pointwise.h"
 
@@ -8,20 +8,22 @@ using eager::Eager;
 using eager::Parameters;
 using eager::Tensor;
 
-void Adam8Bit::step(Eager& eager, Parameters& parameters, const Tensor&) {
+void BitsAndBytes::step(Eager& eager, Parameters& parameters, const Tensor&) {
   for (auto& parameter : parameters) {
     const Tensor& value = parameter.value;
-    const bool quantized = value.elements() >= kSmallestQuantized;
+    const bool quantized = how_.quantized && value.elements() >= kSmallestQuantized;
     // get_state_buffer: unified memory for large tensors, which PyTorch's allocator does not hold.
-    const bool elsewhere = paged_ && value.elements() >= kSmallestPaged;
+    const bool elsewhere = how_.paged && value.elements() >= kSmallestPaged;
     if (parameter.states.empty()) {
       if (quantized && !maps_[0].defined())
-        for (Tensor& map : maps_) map = zero_state(eager, {256}, DType::fp32);
-      for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < how_.states; ++i)
+          maps_[static_cast<std::size_t>(i)] = zero_state(eager, {256}, DType::fp32);
+      for (int i = 0; i < how_.states; ++i) {
         if (!elsewhere)
           parameter.states.push_back(zero_state(eager, value.sizes, quantized ? DType::uint8 : DType::fp32));
         if (quantized)
-          parameter.states.push_back(zero_state(eager, {(value.elements() + block_ - 1) / block_}, DType::fp32));
+          parameter.states.push_back(
+              zero_state(eager, {(value.elements() + how_.block - 1) / how_.block}, DType::fp32));
       }
     }
     eager.recorder.host(HostClass::pointwise);
