@@ -1,6 +1,7 @@
 #include "sim/memory/play_tokens.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -42,6 +43,9 @@ class TokenPlayer {
   }
 
   bool play(std::size_t step) {
+    own_of_.resize(tokens_.storages().size());
+    std::iota(own_of_.begin(), own_of_.end(), StorageId{0});
+    for (const auto& [before, own] : tokens_.births(step)) own_of_[before] = own;
     for (std::int64_t token = 0; token < tokens_.tokens();) {
       const std::uint64_t requests = tokens_.small_requests(token);
       std::int64_t alike = token + 1;
@@ -56,9 +60,12 @@ class TokenPlayer {
   /// the last full period.
   bool play_alike(std::size_t step, std::int64_t token, std::int64_t end) {
     std::unordered_map<std::uint64_t, std::int64_t> seen;  // after which token
-    // Of the first, what the token before leaves may be in the other pool.
-    if (!play_token(step, token)) return false;
-    if (++token == end) return true;
+    // What the token before leaves may be in the other pool.
+    if (token == 0 || tokens_.pools(token) != tokens_.pools(token - 1)) {
+      if (!play_token(step, token)) return false;
+      if (++token == end) return true;
+    }
+    tokens_.begin(token, step);
     const LargeActions large = large_actions(step);
     for (bool passes = true; token < end;) {
       tokens_.begin(token, step);
@@ -107,11 +114,8 @@ class TokenPlayer {
     large.all = tokens_.actions(step);
     large.number = held_.program.tokens[step].body.begin;
     const std::span<const Storage> storages = tokens_.storages();
-    std::unordered_map<StorageId, StorageId> own_of;
-    for (const auto& [before, own] : tokens_.births(step)) {
-      own_of[before] = own;
+    for (const auto& [before, own] : tokens_.births(step))
       if (!is_small(storages[own].bytes)) large.births.emplace_back(before, own);
-    }
     LargeActions::Small now;
     large.gaps.push_back({});
     const std::vector<TokenMemory::Block>& blocks = tokens_.blocks(step);
@@ -119,8 +123,7 @@ class TokenPlayer {
       if (large.blocks.size() < blocks.size() && blocks[large.blocks.size()].begin == i)
         large.blocks.push_back({large.actions.size(), now});
       const Action& action = large.all[i];
-      const auto own = own_of.find(action.index);
-      const Storage& storage = storages[own != own_of.end() ? own->second : action.index];
+      const Storage& storage = storages[own_of_[action.index]];
       if (!is_small(storage.bytes)) {
         large.actions.push_back(i);
         large.gaps.push_back({now, i});
@@ -225,6 +228,7 @@ class TokenPlayer {
 
   HeldMemory& held_;
   TokenMemory& tokens_;
+  std::vector<StorageId> own_of_;  ///< of a storage that is of the token before: the one born in its place; else itself
   bool changed_ = false;
 };
 

@@ -168,6 +168,7 @@ void TokenMemory::begin(std::int64_t token, std::size_t step) {
 
 void TokenMemory::find_small_requests() {
   small_.resize(static_cast<std::size_t>(loop_.tokens()));
+  pools_.resize(small_.size());
   // Births of one size in all tokens stand for each other.
   std::vector<std::size_t> births;
   for (std::size_t i = 0; i < loop_.varying_births().size(); ++i) {
@@ -182,7 +183,13 @@ void TokenMemory::find_small_requests() {
       hash = (hash ^ static_cast<std::uint64_t>(std::min(rounded, kLargestSmall + kMinBlock))) * 0x9e3779b97f4a7c15u;
       hash ^= hash >> 29;
     };
-    for (const std::size_t birth : births) add(loop_.bytes(birth, loop_.first + token));
+    std::uint64_t pools = 0;
+    for (const std::size_t birth : births) {
+      const std::int64_t bytes = loop_.bytes(birth, loop_.first + token);
+      add(bytes);
+      pools = pools * 0x100000001b3u + (bytes > kLargestSmall ? 2 : 1);
+    }
+    pools_[static_cast<std::size_t>(token)] = pools;
     for (std::size_t slot = 0; slot < kernels_.slots; ++slot)
       for (std::size_t k = 0; k < most_temporaries_[slot]; ++k) add(temporary(token, slot, k));
     small_[static_cast<std::size_t>(token)] = hash;

@@ -38,6 +38,8 @@ class TokenMemory {
   [[nodiscard]] std::uint64_t small_requests(std::int64_t token) const {
     return small_[static_cast<std::size_t>(token)];
   }
+  /// Equal for tokens in a row whose storages are in the same pools.
+  [[nodiscard]] std::uint64_t pools(std::int64_t token) const { return pools_[static_cast<std::size_t>(token)]; }
 
  private:
   void add_step(const StepProgram& program, std::size_t step);
@@ -60,7 +62,7 @@ class TokenMemory {
     std::vector<Block> blocks;
   };
   std::vector<Step> steps_;
-  std::vector<std::uint64_t> small_;
+  std::vector<std::uint64_t> small_, pools_;
 };
 
 }  // namespace ridgeline

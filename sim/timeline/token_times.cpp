@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -40,6 +41,25 @@ struct KernelsOfShape {
   }
 };
 
+/// Kernels that are one launch for whoever asks for times.
+struct Together {
+  std::int64_t count = 0;
+  Modules modules;
+  /// Those of which `group_of` has this number.
+  Together(const KernelsOfShape& kernels, std::span<const std::uint32_t> group_of, std::uint32_t number) {
+    std::map<std::uint16_t, double> in;
+    for (std::size_t kernel = 0; kernel < group_of.size(); ++kernel) {
+      if (group_of[kernel] != number) continue;
+      count += kernels.count[kernel];
+      for (const TokenLaunch::Share& one : *kernels.modules[kernel])
+        in[one.module] += one.share * static_cast<double>(kernels.count[kernel]);
+    }
+    auto all = std::make_shared<std::vector<TokenLaunch::Share>>();
+    for (const auto& [module, runs] : in) all->push_back({module, runs / static_cast<double>(count)});
+    modules = std::move(all);
+  }
+};
+
 /// What a part of the tokens has, as TokenTimes has it of all.
 struct Part {
   std::vector<KernelTime> times;
@@ -50,6 +70,116 @@ struct Part {
   };
   std::vector<Key> keys;  ///< beside `launches`
   std::vector<std::uint32_t> held;
+};
+
+/// Tokens of a part in their order: of each, what its kernels find, then what they are in the part.
+class PartTimer {
+ public:
+  PartTimer(const TokenLaunches& launches, const TimingEngine& engine, Part& part)
+      : launches_(launches), engine_(engine), part_(part) {}
+
+  /// True for the first of its shape, of which all kernels have to be taken; of others those that differ from the token
+  /// before do.
+  bool begin(std::int64_t token, std::uint32_t shape, const KernelsOfShape& kernels,
+             const TokenLaunches::Places& places) {
+    token_ = token;
+    kernels_ = &kernels;
+    places_ = &places;
+    const bool first = std::exchange(shape_, shape) != shape;
+    if (first) {
+      held_.assign(kernels.place.size(), kNone);
+      group_of_ = held_;
+      packed_.assign(kernels.place.size(), 0);
+      groups_.clear();
+    }
+    std::swap(groups_, groups_before_);
+    groups_.clear();
+    return first;
+  }
+
+  void take(std::uint32_t kernel, std::vector<double>& found) {
+    const TokenLaunches::Place& place = (*places_)[kernels_->place[kernel]];
+    const KernelLaunch& launch = launches_.launch(place, token_);
+    const std::uint64_t packed = quantise(found);
+    if (place.varying != TokenLaunches::kFixed) return take_varying(kernel, launch, packed, found);
+    if (held_[kernel] != kNone && packed_[kernel] == packed) return;
+    packed_[kernel] = packed;
+    const auto next = static_cast<std::uint32_t>(part_.launches.size());
+    held_[kernel] = fixed_.try_emplace({shape_, kernel, packed}, next).first->second;
+    if (held_[kernel] != next) return;
+    part_.launches.push_back(
+        {&launch, launches_.call(place), -1, 0, timed(launch, found), 0, kernels_->modules[kernel]});
+    part_.keys.push_back({shape_, kernel, packed});
+  }
+
+  void end() {
+    for (std::uint32_t number = 0; number < groups_.size(); ++number) end_group(number);
+    for (std::size_t kernel = 0; kernel < held_.size(); ++kernel) {
+      const bool varies = group_of_[kernel] != kNone;
+      if (!varies) part_.launches[held_[kernel]].runs += kernels_->count[kernel];
+      part_.held.push_back(varies ? groups_[group_of_[kernel]].held : held_[kernel]);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  /// Kernels of a token whose operation differs from token to token, which do the same and find the same.
+  struct Group {
+    const KernelLaunch* launch = nullptr;
+    std::uint64_t packed = 0, members = 0;  ///< hash of which kernels they are
+    std::uint32_t place = 0, time = 0, held = 0;
+  };
+  static std::vector<Group>::iterator find(std::vector<Group>& groups, const KernelLaunch& launch,
+                                           std::uint64_t packed) {
+    return std::find_if(groups.begin(), groups.end(),
+                        [&](const Group& group) { return group.launch == &launch && group.packed == packed; });
+  }
+  std::uint32_t timed(const KernelLaunch& launch, const std::vector<double>& found) {
+    part_.times.push_back(engine_.time(launch, found));
+    return static_cast<std::uint32_t>(part_.times.size() - 1);
+  }
+  void take_varying(std::uint32_t kernel, const KernelLaunch& launch, std::uint64_t packed,
+                    const std::vector<double>& found) {
+    auto group = find(groups_, launch, packed);
+    if (group == groups_.end()) {
+      const auto before = find(groups_before_, launch, packed);
+      const std::uint32_t time = before != groups_before_.end() ? before->time : timed(launch, found);
+      group = groups_.insert(groups_.end(), {&launch, packed, 0, kernels_->place[kernel], time, 0});
+    }
+    group->members = (group->members ^ (kernel + 1)) * 0x9e3779b97f4a7c15u;
+    group->members ^= group->members >> 29;
+    group_of_[kernel] = static_cast<std::uint32_t>(group - groups_.begin());
+  }
+  void end_group(std::uint32_t number) {
+    Group& group = groups_[number];
+    auto known = together_.find({shape_, group.members});
+    if (known == together_.end())
+      known = together_.emplace(std::pair(shape_, group.members), Together(*kernels_, group_of_, number)).first;
+    const auto before = find(groups_before_, *group.launch, group.packed);
+    if (before != groups_before_.end() && before->members == group.members) {
+      group.held = before->held;
+    } else {
+      const TokenLaunches::Place& place = (*places_)[group.place];
+      group.held = static_cast<std::uint32_t>(part_.launches.size());
+      part_.launches.push_back(
+          {group.launch, launches_.call(place), token_, place.varying, group.time, 0, known->second.modules});
+      part_.keys.push_back({});
+    }
+    part_.launches[group.held].runs += known->second.count;
+  }
+
+  const TokenLaunches& launches_;
+  const TimingEngine& engine_;
+  Part& part_;
+  std::int64_t token_ = 0;
+  std::uint32_t shape_ = kNone;
+  const KernelsOfShape* kernels_ = nullptr;
+  const TokenLaunches::Places* places_ = nullptr;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> fixed_;  ///< entries of launches
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Together> together_;                    ///< by shape and members
+  std::vector<std::uint32_t> held_, group_of_;                                              ///< of each kernel
+  std::vector<std::uint64_t> packed_;                                                       ///< likewise
+  std::vector<Group> groups_, groups_before_;
 };
 
 class TokenTimer {
@@ -143,53 +273,20 @@ class TokenTimer {
     return program;
   }
 
-  /// What a kernel of the token before was.
-  struct Before {
-    const KernelLaunch* launch = nullptr;
-    std::uint64_t packed = 0;
-    std::uint32_t held = 0;
-  };
-
   void time_part(Part& part, std::int64_t begin, std::int64_t end, WholeTokens* whole) const {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> fixed;  // entries of launches
-    std::vector<Before> before;
-    std::vector<double> shares;
-    std::uint32_t shape_before = UINT32_MAX;
+    PartTimer timer(launches_, engine_, part);
     for (std::int64_t token = begin; token < end; ++token) {
       keep_budget("timing kernels");
       const std::pair both{launches_.shape_of(token), launches_.shape_of(token - 1)};
-      const KernelsOfShape& kernels = kernels_.at(both);
-      const std::uint32_t shape = number_of_.at(both);
-      const bool first = std::exchange(shape_before, shape) != shape;
-      if (first) before.assign(kernels.place.size(), {});
-      const TokenLaunches::Places& places = launches_.places(both.first);
-      const auto take = [&](std::uint32_t kernel, std::vector<double>& found) {
-        const TokenLaunches::Place& place = places[kernels.place[kernel]];
-        const KernelLaunch& launch = launches_.launch(place, token);
-        const std::uint64_t packed = quantise(found);
-        Before& last = before[kernel];
-        if (last.launch == &launch && last.packed == packed) return;
-        const bool varies = place.varying != TokenLaunches::kFixed;
-        auto entry = static_cast<std::uint32_t>(part.launches.size());
-        if (!varies) entry = fixed.try_emplace({shape, kernel, packed}, entry).first->second;
-        if (entry == part.launches.size()) {
-          part.launches.push_back({&launch, launches_.call(place), varies ? token : -1, varies ? place.varying : 0U,
-                                   static_cast<std::uint32_t>(part.times.size()), 0, kernels.modules[kernel]});
-          part.keys.push_back({shape, kernel, packed});
-          part.times.push_back(engine_.time(launch, found));
-        }
-        last = {&launch, packed, entry};
-      };
+      const bool first = timer.begin(token, number_of_.at(both), kernels_.at(both), launches_.places(both.first));
+      const auto take = [&](std::uint32_t kernel, std::vector<double>& found) { timer.take(kernel, found); };
       if (whole != nullptr)
         whole->visit(token, 0,
                      [&](std::size_t i, std::vector<double>& found) { take(static_cast<std::uint32_t>(i), found); });
       else
         for (const Stretch& stretch : stretches_.at(both))
           if (first || stretch.varies) visit(stretch, both, token, take);
-      for (std::size_t kernel = 0; kernel < before.size(); ++kernel) {
-        part.launches[before[kernel].held].runs += kernels.count[kernel];
-        part.held.push_back(before[kernel].held);
-      }
+      timer.end();
     }
   }
 
@@ -213,7 +310,7 @@ class TokenTimer {
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> fixed;
     std::int64_t token = 0;
     for (Part& part : parts) {
-      std::vector<std::uint32_t> number(part.launches.size());
+      std::vector<std::uint32_t> number(part.launches.size()), time_of(part.times.size(), UINT32_MAX);
       for (std::size_t i = 0; i < part.launches.size(); ++i) {
         TokenTimes::Launch& launch = part.launches[i];
         auto entry = static_cast<std::uint32_t>(times_.launches.size());
@@ -224,8 +321,12 @@ class TokenTimer {
           times_.launches[entry].runs += launch.runs;
           continue;
         }
-        times_.times.push_back(std::move(part.times[launch.time]));
-        launch.time = static_cast<std::uint32_t>(times_.times.size() - 1);
+        std::uint32_t& time = time_of[launch.time];
+        if (time == UINT32_MAX) {
+          time = static_cast<std::uint32_t>(times_.times.size());
+          times_.times.push_back(std::move(part.times[launch.time]));
+        }
+        launch.time = time;
         times_.launches.push_back(std::move(launch));
       }
       const std::int64_t end = std::min(launches_.loop().tokens(), token + kTokensOfPart);

@@ -98,18 +98,22 @@ std::vector<StorageId> births_in(const OpTrace& trace, StepRange records) {
   return births;
 }
 
-NamesInToken::NamesInToken(const OpTrace& trace, const TokenLoop::Place& place) : trace_(trace) {
-  using Of = NameInToken::Of;
-  const std::vector<StorageId> before = births_in(trace, place.before), body = births_in(trace, place.body);
-  for (std::uint32_t i = 0; i < before.size(); ++i) names_[before[i]] = {Of::token_before, i};
-  for (std::uint32_t i = 0; i < body.size(); ++i) names_[body[i]] = {Of::token, i};
+NamesInToken::NamesInToken(const OpTrace& trace, const TokenLoop::Place& place)
+    : trace_(trace), before_(births_in(trace, place.before)), body_(births_in(trace, place.body)) {
   for (std::uint32_t i = place.step; i < place.before.begin && first_of_step_ == UINT32_MAX; ++i)
     if (trace.records[i].kind == Record::Kind::allocate) first_of_step_ = trace.records[i].index;
 }
 
 NameInToken NamesInToken::of(StorageId storage) const {
   if (trace_.storages[storage].bytes == 0) return {NameInToken::Of::nothing, 0};
-  if (const auto found = names_.find(storage); found != names_.end()) return found->second;
+  const auto number_in = [&](const std::vector<StorageId>& births) {
+    const auto found = std::lower_bound(births.begin(), births.end(), storage);
+    return found != births.end() && *found == storage ? static_cast<std::int64_t>(found - births.begin()) : -1;
+  };
+  if (const std::int64_t number = number_in(body_); number >= 0)
+    return {NameInToken::Of::token, static_cast<std::uint32_t>(number)};
+  if (const std::int64_t number = number_in(before_); number >= 0)
+    return {NameInToken::Of::token_before, static_cast<std::uint32_t>(number)};
   if (storage >= first_of_step_) return {NameInToken::Of::step, storage - first_of_step_};
   return {NameInToken::Of::trace, storage};
 }

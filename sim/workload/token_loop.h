@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/workload/op_trace.h"
@@ -85,7 +84,7 @@ class NamesInToken {
 
  private:
   const OpTrace& trace_;
-  std::unordered_map<StorageId, NameInToken> names_;
+  std::vector<StorageId> before_, body_;  ///< born there, ascending
   StorageId first_of_step_ = UINT32_MAX;
 };
 

@@ -56,7 +56,7 @@ json random_generation(unsigned seed) {
 
 /// Sums over kernels, in another order: `step` is what a begin or an end is rounded to the last bit of.
 void expect_near(double looped, double whole, const char* what, double step = 0.0) {
-  EXPECT_NEAR(looped, whole, 1e-9 * std::abs(whole) + 1e-12 * step) << what;
+  EXPECT_NEAR(looped, whole, 1e-7 * std::abs(whole) + 1e-12 * step) << what;
 }
 
 void expect_same(const Scenario& s, std::string_view engine) {
