@@ -198,7 +198,7 @@ def test_what_ends_a_recording_is_said(predict, body, said):
 def test_mistakes_of_the_command_line_come_before_the_recording(predict, tmp_path):
     for arguments, said in [((tmp_path / "none.py", "--hardware", "nvidia-t4"), "no such file"),
                             ((tmp_path, "--hardware", "nvidia-t4"), "not a file"),
-                            ((predict.script,), "--hardware"), ((predict.script, "--hardware", "nvidia-t5"), "nvidia-t4")]:
+                            ((predict.script,), "--hardware"), ((predict.script, "--hardware", "nvidia-t5"), "no GPU of this name")]:
         run = predict("--record", *arguments, body="print('begun')", capture_output=True, text=True)
         assert run.returncode == 2 and said in run.stderr and "begun" not in run.stderr
     run = subprocess.run([PROGRAM, "predict", "--record", predict.script, "--hardware", "nvidia-t4"], capture_output=True, text=True,

@@ -20,9 +20,11 @@ Prediction full_prediction(const StepRun& run, const Beside& beside) {
   prediction.unread = unread_changes(run);
   prediction.notes.insert(prediction.notes.end(), prediction.unread.begin(), prediction.unread.end());
   if (beside.advice) {
-    for (std::string& line : assumptions_of(run)) prediction.notes.push_back(std::move(line));
+    const std::size_t calls = calls_of_run(run.trace());
+    if (calls <= kMostCallsToTry)
+      for (std::string& line : assumptions_of(run)) prediction.notes.push_back(std::move(line));
     prediction.advice = find_advice(run);
-    if (const std::size_t calls = calls_of_run(run.trace()); calls > kMostCallsToTry)
+    if (calls > kMostCallsToTry)
       prediction.notes.push_back(fmt::format("changes were not tried: the run has {} operations", calls));
     if (!prediction.memory.fits && beside.would_fit)
       prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());

@@ -95,6 +95,12 @@ void check_together(const Scenario& scenario, const Value& section) {
     section["new_tokens"].fail(
         "generate() is Transformers', and a network written out in PyTorch (code: plain) has none; leave it out for "
         "one forward pass");
+  const auto& lora = scenario.training.lora;
+  if (lora && lora->frozen != FrozenWeights::as_stored && model.composition.given() &&
+      model.composition->stack.norm == NormKind::rms_t5)
+    section["lora"].fail(
+        "frozen_weights: T5 keeps the last layer of its feed-forward parts in fp32 beside a base in few bits, which is "
+        "not modelled; expected as stored");
   if (!scenario.training.packed_lengths.empty())
     if (const std::string why = families::why_not_packed(model); !why.empty()) section["packed_lengths"].fail(why);
   if (scenario.training.loss_code != LossCode::whole)

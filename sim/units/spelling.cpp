@@ -95,9 +95,13 @@ std::string spelling_key(std::string_view name, const SpellingRules& rules) {
 
 std::string without_ending(std::string_view name, const SpellingRules& rules) {
   const std::string small = in_small_letters(name);
+  const auto has_number = [](std::string_view text) {
+    return std::any_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
   for (const std::string_view ending : rules.endings)
     if (small.size() > ending.size() + 1 && small.ends_with(ending) &&
-        !is_letter(small[small.size() - ending.size() - 1]))
+        !is_letter(small[small.size() - ending.size() - 1]) &&
+        (ending != "base" || has_number(small.substr(0, small.size() - ending.size()))))  // else it is a size
       return std::string(name.substr(0, name.size() - ending.size() - 1));
   return "";
 }

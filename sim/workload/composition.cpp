@@ -166,9 +166,10 @@ Stack read_stack(const Value& value, const std::vector<std::string>& known, Stac
 
 /// Of the main stack alone.
 void check_head(const Mapping& m, const Stack& s) {
-  for (const char* key : {"image_pool", "image_merge", "image_norm", "image_merge_projection", "image_layers",
-                          "image_width", "image_bias", "image_activation", "image_deep"})
-    if (!s.image_rows && m[key].exists()) m[key].fail("goes with image_rows: true");
+  for (const CompositionKey& key : composition_keys())
+    if (!s.image_rows && key.name.starts_with("image_") && key.name != "image_size" &&
+        key.value(s) != key.value(Stack{}))
+      m[key.name].fail("goes with image_rows: true");
   if (s.pair_loss && s.head != HeadKind::contrastive) m["pair_loss"].fail("goes with head: contrastive");
   if (s.class_loss != ClassLoss::cross_entropy && s.head != HeadKind::sequence_classification &&
       s.head != HeadKind::image_classification)

@@ -37,6 +37,7 @@ def long_commands():
     return {
         "predict": f"predict {LARGE} --engine simulate --timeline out.json --html out.html --memory-snapshot out.pickle --op-trace out.jsonl",
         "fit": "fit --model gpt2-xl --hardware nvidia-b300 --seq 64 --precision bf16 --set model.layers=3000",
+        "fits": "fits bert-large nvidia-h200-sxm-141gb --seq 512 --engine simulate",
         "compare": f"compare {LARGE} nvidia-h200-sxm-141gb nvidia-a100-sxm4-80gb --engine simulate --html out.html",
         "sweep": f"sweep {sweep} --points out.db --html out.html",
         "plan": "plan --gpus 256 --batch 5040 --model llama-3-70b --cluster p5 --seq 4096 --precision bf16 --keep out.db",

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -13,34 +14,46 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-const char* const kTorchtitan =
-    "[model]\\nname = \\\"llama3\\\"\\nflavor = \\\"8B\\\"\\n[training]\\nlocal_batch_size = 2\\nseq_len = 1024\\n"
-    "[parallelism]\\ndata_parallel_shard_degree = 4\\n[activation_checkpoint]\\nmode = \\\"full\\\"\\n";
+class TrainingFileCommand : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() /
+      ("training_file_command_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
 
-TEST(TrainingFileCommand, the_printed_scenario_predicts_the_same) {
-  const std::string made =
-      "d=$(mktemp -d); printf \"" + std::string(kTorchtitan) + "\" > $d/t.toml; " RIDGELINE_BINARY " ";
-  const std::string ask = "predict --from $d/t.toml --hardware h100 ";
-  const ProgramRun direct = run_program("hardware >/dev/null; " + made + ask + "--format json --no-advice; rm -r $d");
+TEST_F(TrainingFileCommand, the_printed_scenario_predicts_the_same) {
+  const std::string ask =
+      "predict --hardware h100 --no-advice --from " +
+      file("t.toml",
+           "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\nseq_len = 1024\n"
+           "[parallelism]\ndata_parallel_shard_degree = 4\n[activation_checkpoint]\nmode = \"full\"\n");
+  const ProgramRun direct = run_program(ask + " --format json");
   ASSERT_EQ(direct.exit_code, 0) << direct.err;
-  const ProgramRun printed = run_program("hardware >/dev/null; " + made + ask +
-                                         "--print-scenario > $d/s.yaml; " RIDGELINE_BINARY
-                                         " predict $d/s.yaml --set model.code=plain --set model.rotary=complex "
-                                         "--format json --no-advice; rm -r $d");
+  const ProgramRun printed = run_program(ask + " --print-scenario");
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
-  const json one = json::parse(direct.out), two = json::parse(printed.out);
-  EXPECT_EQ(one["step_time_s"], two["step_time_s"]);
-  EXPECT_EQ(one["memory"], two["memory"]);
-  EXPECT_THAT(direct.out, HasSubstr("torchtitan has it"));
+  EXPECT_THAT(printed.out, HasSubstr("t.toml:5"));
+  EXPECT_THAT(printed.out, HasSubstr("default of torchtitan"));
+  const ProgramRun again = run_program("predict " + file("s.yaml", printed.out) +
+                                       " --set model.code=plain --set model.rotary=complex --format json --no-advice");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const json one = json::parse(direct.out), two = json::parse(again.out);
+  EXPECT_EQ(one.at("step"), two.at("step"));
+  EXPECT_EQ(one.at("memory"), two.at("memory"));
+  EXPECT_THAT(direct.out, HasSubstr("as torchtitan has it: "));
 }
 
-TEST(TrainingFileCommand, what_is_missing_is_asked_for_by_its_flag) {
-  const ProgramRun run = run_program(
-      "hardware >/dev/null; d=$(mktemp -d); printf '{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": "
-      "true}}' > "
-      "$d/ds.json; " RIDGELINE_BINARY " predict --from $d/ds.json --hardware h100; e=$?; rm -r $d; exit $e");
+TEST_F(TrainingFileCommand, what_the_file_leaves_open_is_asked_for) {
+  const ProgramRun run =
+      run_program("predict --hardware h100 --from " +
+                  file("ds.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"));
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("model"));
+  EXPECT_THAT(run.err, HasSubstr("ds.json: model: missing"));
 }
 
 }  // namespace

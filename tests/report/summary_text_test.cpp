@@ -163,7 +163,7 @@ TEST(Summary, TheShortestIsOneLine) {
 TEST(Summary, ThePartsOfTheMemoryAddUp) {
   for (const char* batch : {"1", "64"}) {
     ScenarioSource source;
-    source.file = "scenarios/bert-large-fp32.yaml";
+    source.file = RIDGELINE_SOURCE_DIR "/scenarios/bert-large-fp32.yaml";
     source.overrides = {{"training.micro_batch", batch, ""}};
     const MemoryPrediction m = predict_memory(load_scenario(source));
     std::int64_t sum = m.context + (m.runs ? m.cached_unused : m.needed_unused);

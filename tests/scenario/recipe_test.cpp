@@ -36,6 +36,22 @@ TEST(Recipe, AutocastLoadsLargeNetworksAsTheyArePublishedBesideAdaptersAlone) {
   EXPECT_EQ(training_of(Size::large, "precision: fp32, lora: {}").stored_type(), DType::fp32);
 }
 
+// modeling_t5.py of Transformers 5.17: _keep_in_fp32_modules = ["wo"], which bitsandbytes leaves alone.
+TEST(Recipe, QuantizedBasesOfT5AreRefused) {
+  const auto with = [](const char* frozen) {
+    return load_scenario({.file = {},
+                          .overrides = {{"model", "t5-small", ""},
+                                        {"hardware", "nvidia-t4", ""},
+                                        {"training.micro_batch", "1", ""},
+                                        {"training.sequence_length", "32", ""},
+                                        {"training.precision", "fp32", ""},
+                                        {"training.lora.rank", "4", ""},
+                                        {"training.lora.frozen_weights", frozen, ""}}});
+  };
+  EXPECT_NO_THROW(with("as stored"));
+  EXPECT_THROW(with("nf4"), UserError);
+}
+
 TEST(Recipe, AdaptersHaveTheTypeOfTheirFramework) {
   const auto type = [](const std::string& training, const std::string& software) {
     return training_of(Size::large, training, software).lora->dtype;
