@@ -50,7 +50,7 @@ struct MemoryPrediction {
   std::int64_t peak_layer = -1;
   /// Use of a device with room without end: device_used where it fits, what it would take where it does not.
   std::int64_t needed = 0;
-  /// Of `needed`, as at_peak and cached_unused are of device_used.
+  /// The parts of `needed`, as at_peak and cached_unused are those of device_used.
   std::array<std::int64_t, kCategories> needed_at_peak{};
   std::int64_t needed_unused = 0;
   std::int64_t needed_low = 0, needed_high = 0;  ///< the same, less and more by that spread

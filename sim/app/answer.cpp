@@ -166,7 +166,8 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   make(options.memory_snapshot, [&] { return answer_memory_snapshot(run); });
   const Detail detail = detail_of(options);
   const bool all = options.format == "json" || detail == Detail::everything || !options.html.empty();
-  // What does not run is shown with ways that do, each predicted, not with what would help it if it had the memory.
+  // A step that does not run is shown with ways that do, each predicted, not with what would help it if it had the
+  // memory.
   const bool climbs = !options.no_advice && options.format != "json" && detail != Detail::line && !run.memory().runs;
   const std::vector<LadderRow> ladder = climbs ? ladder_of(run) : std::vector<LadderRow>{};
   prediction = full_prediction(run, {.advice = !options.no_advice && (all || (detail == Detail::summary && !climbs)),

@@ -37,7 +37,7 @@ class TokenPlayer {
     hand_on(tokens_.births(step));
     return held_.play({tokens_.actions(step), tokens_.storages(), held_.program.tokens[step].body.begin, true});
   }
-  /// What a token bore is of the token before from here on.
+  /// Storages of this token are those of the token before from here on.
   void hand_on(std::span<const std::pair<StorageId, StorageId>> births) {
     for (const auto& [before, own] : births) held_.blocks[before] = std::exchange(held_.blocks[own], kNoBlock);
   }
@@ -60,7 +60,7 @@ class TokenPlayer {
   /// the last full period.
   bool play_alike(std::size_t step, std::int64_t token, std::int64_t end) {
     std::unordered_map<std::uint64_t, std::int64_t> seen;  // after which token
-    // What the token before leaves may be in the other pool.
+    // Blocks that the token before leaves may be in the other pool.
     if (token == 0 || tokens_.pools(token) != tokens_.pools(token - 1)) {
       if (!play_token(step, token)) return false;
       if (++token == end) return true;
@@ -86,9 +86,9 @@ class TokenPlayer {
     return true;
   }
 
-  /// What a token asks of the pool of large blocks, and what its small ones come to meanwhile.
+  /// Requests of a token to the pool of large blocks, and what its small ones come to meanwhile.
   struct LargeActions {
-    /// Of the token's small blocks.
+    /// The token's small blocks.
     struct Small {
       std::int64_t held = 0;
       BytesByCategory by_category{};

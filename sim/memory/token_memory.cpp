@@ -82,7 +82,8 @@ class BlockComparison {
     for (std::uint32_t i = 0; i < actions.size(); ++i)
       if (actions[i].kind == Action::Kind::allocate) born_[actions[i].index] = {number, i};
   }
-  /// What an action of block `number` names: where it was born, by block and place; the kinds of names differ.
+  /// The storage that an action of block `number` names: where it was born, by block and place; the kinds of names
+  /// differ.
   struct Name {
     std::int64_t back = -1, place = -1;
     bool of_token_before = false;

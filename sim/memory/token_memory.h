@@ -19,10 +19,10 @@ class TokenMemory {
   /// Storages of the program, then temporaries of the operations that differ from token to token; sizes are those of
   /// the token that was begun last.
   [[nodiscard]] const std::vector<Storage>& storages() const { return storages_; }
-  /// What a token of a step allocates and frees: what an action names that is born in the token before is found in the
+  /// Allocations and frees of a token of a step: what an action names that is born in the token before is found in the
   /// storages of `before`.
   [[nodiscard]] const std::vector<Action>& actions(std::size_t step) const { return steps_[step].actions; }
-  /// Of the token before and of the one at hand: storages born in the same place of each.
+  /// Two lists, of the token before and of the one at hand: storages born in the same place of each.
   [[nodiscard]] const std::vector<std::pair<StorageId, StorageId>>& births(std::size_t step) const {
     return steps_[step].births;
   }

@@ -103,7 +103,7 @@ struct StepProgram {
     const bool has = !repeats.empty() && !steps.empty() && repeats.back().actions.begin >= steps.back().begin;
     return has ? repeats.back() : RepeatedActions{};
   }
-  /// What an action stands for; null for all but launches of tokens.
+  /// The launches that an action stands for; null for all but launches of tokens.
   [[nodiscard]] const TokenLaunch* token_launch(const Action& action) const {
     if (token_launches.empty()) return nullptr;
     const auto index = static_cast<std::size_t>(&action - actions.data());

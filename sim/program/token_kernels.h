@@ -14,7 +14,7 @@
 namespace ridgeline {
 
 struct TokenKernels {
-  /// Of each token, by entry of TokenLoop::varying_slots(); tokens in a row with one operation share it.
+  /// Operations of each token, by entry of TokenLoop::varying_slots(); tokens in a row with one operation share it.
   std::vector<std::shared_ptr<const LoweredOp>> varying;
   std::size_t slots = 0;  ///< that vary
   [[nodiscard]] const LoweredOp& of(std::int64_t token, std::size_t slot) const {

@@ -27,7 +27,7 @@ struct ShortFlag {
 
 std::span<const ShortFlag> short_flags();
 
-/// What the flag changes, named by the flag in messages. Throws UserError for a flag of training beside `inference`.
+/// The changes of the flag, named by the flag in messages. Throws UserError for a flag of training beside `inference`.
 std::vector<config::Override> changes_of(const ShortFlag& flag, std::string_view value, bool inference);
 
 /// Changes ("training.precision=bf16", several parted by a space) as a person types them: short flags where there are,

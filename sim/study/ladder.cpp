@@ -44,7 +44,7 @@ std::vector<std::tuple<int, bool, std::string>> clusters_of(const std::string& g
   return found;
 }
 
-/// What the scenario becomes; nothing where the program refuses the changes.
+/// The scenario with the changes; nothing where the program refuses the changes.
 std::optional<Scenario> changed_by(const Sets& sets, const StepRun& run, Descriptions& known) {
   try {
     return load_changed(*run.scenario().asked, overrides_of(sets), known);

@@ -112,7 +112,7 @@ enum class Groups : bool { none, listed };  ///< IssuePlan::groups
 /// launch call. `outline`: of this program, where it is known already and no groups are asked for.
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed,
                       const IssueOutline* outline = nullptr);
-/// What the host issues for each launch of the second of two tokens: it begins where the first leaves it.
+/// Issues of the host for each launch of the second of two tokens: it begins where the first leaves it.
 std::vector<Issue> plan_token(const StepProgram& two, const Gpu& gpu, const Host& host);
 /// The same step as one CUDA graph (one more for every wait in it). A kernel starts `launch.graph_gap` after the end of
 /// its predecessor, and no sooner than `launch.graph_period` after its start.

@@ -29,7 +29,7 @@ class Recurrence {
     double starved = 0.0;                            ///< the GPU waits for the host, beyond the gaps
     double repeated_host = 0.0, repeated_gpu = 0.0;  ///< when host and GPU are done with the last repeated run
     double repeated_starved = 0.0;  ///< of several streams: in what the plan repeats, which is run once
-    /// Of tokens that are not written out: when the GPU was done with all in front of each, and with the last.
+    /// Moments of tokens that are not written out: when the GPU was done with all in front of each, and with the last.
     std::vector<double> token_begins{};
   };
 
@@ -69,7 +69,7 @@ class Recurrence {
   std::vector<double> starts_;  ///< of the last `queue_depth` launches, a ring
   std::size_t next_ = 0;
 
-  // Of plans that count from waits: the time at hand, as all above, is counted from the last wait, which is at `base_`
+  // Plans that count from waits: the time at hand, as all above, is counted from the last wait, which is at `base_`
   // of the step, which is at `offset_`. What follows a wait does not depend on when it was.
   double base_ = 0.0, offset_ = 0.0;
   double leg_ = 0.0;  ///< starved since the last wait

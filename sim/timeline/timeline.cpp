@@ -97,7 +97,7 @@ std::vector<KernelSpan> kernel_spans(const Settlement& settled, std::size_t laun
   return kernels;
 }
 
-/// Of launches that stand for those of tokens, from the begin of the first of these to the end of the last.
+/// The span of launches that stand for those of tokens, from the begin of the first of these to the end of the last.
 void add_token_spans(std::vector<KernelSpan>& kernels, const Settlement& settled, const TokenTimes& tokens) {
   const std::vector<double>& begins = settled.run.last.token_begins;
   const std::size_t count = tokens.tokens.size();

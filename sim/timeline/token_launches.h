@@ -18,7 +18,7 @@ namespace ridgeline {
 class TokenLaunches {
  public:
   static constexpr std::uint32_t kFixed = UINT32_MAX;
-  /// Of a token.
+  /// Where a launch of a token comes from.
   struct Place {
     std::uint32_t call = 0;          ///< of the body, counted from its first
     std::uint32_t varying = kFixed;  ///< entry of varying_slots()
@@ -34,7 +34,7 @@ class TokenLaunches {
   [[nodiscard]] std::uint32_t call(const Place& place) const { return calls_[place.call]; }
   [[nodiscard]] std::size_t shapes() const { return shapes_.size(); }
   [[nodiscard]] const Places& places(std::size_t shape) const { return shapes_[shape]; }
-  /// Of a token that is not written out; the one before the first of them is of the last shape.
+  /// Launches of a token that is not written out; the one before the first of them is of the last shape.
   [[nodiscard]] std::uint32_t shape_of(std::int64_t token) const {
     return token < 0 ? static_cast<std::uint32_t>(shapes_.size() - 1) : shape_of_[static_cast<std::size_t>(token)];
   }
@@ -43,12 +43,12 @@ class TokenLaunches {
     if (token < 0) return *written_[place.call][place.number];
     return kernels_.of(token, place.varying).launches[place.number];
   }
-  /// What its operation runs on, named so that a token and the two before it have names of their own.
+  /// Storages that its operation runs on, named so that a token and the two before it have names of their own.
   void operands(const Place& place, std::int64_t token, std::vector<Operand>& out) const {
     operands(calls_[place.call], token, out);
   }
   void operands(std::uint32_t call, std::int64_t token, std::vector<Operand>& out) const;
-  /// Of a birth of a token.
+  /// The storage of a birth of a token.
   [[nodiscard]] StorageId id_of(std::int64_t token, std::uint32_t birth) const {
     constexpr std::int64_t kNamed = 3;
     const auto turn = static_cast<std::uint32_t>((token + 2 * kNamed) % kNamed);
@@ -105,7 +105,7 @@ class WholeTokens {
   std::vector<double> shares_;
 };
 
-/// As launches_before() of a step: visits those of the last tokens.
+/// Does what launches_before() does for a step: visits those of the last tokens.
 void visit_last_tokens(WholeTokens& tokens, const TokenLaunches& launches);
 /// Visits what the L2 may still hold from the step before, then the launches of the step in front of its tokens; calls
 /// `found(shares)` for each of these.
@@ -125,7 +125,7 @@ void visit_before_tokens(WholeTokens& tokens, const TokenLaunches& launches, con
   }
 }
 
-/// Of the launches of a step in front of its tokens.
+/// Times of the launches of a step in front of its tokens.
 StepResidency residency_before_tokens(const StepProgram& program, const L2Spec& l2);
 
 }  // namespace ridgeline

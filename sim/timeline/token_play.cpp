@@ -169,7 +169,7 @@ void Recurrence::run_alike(const TokenPlan& plan, std::size_t begin, std::size_t
   }
 }
 
-/// As run() of its launches, but that waits are noted and not yet counted.
+/// Does what run() does for its launches, but that waits are noted and not yet counted.
 void Recurrence::run_token(std::span<const Issue> issues, std::span<const std::uint32_t> kernel_of,
                            std::span<const double> durations) {
   double host = host_, gpu = gpu_, leg = leg_;

@@ -60,7 +60,7 @@ struct Together {
   }
 };
 
-/// What a part of the tokens has, as TokenTimes has it of all.
+/// Kernels and times of a part of the tokens, as TokenTimes has it of all.
 struct Part {
   std::vector<KernelTime> times;
   std::vector<TokenTimes::Launch> launches;

@@ -143,7 +143,7 @@ class Assembler {
         global = *tokens / *length;
         from = "global_tokens";
       }
-    // What the tool takes where its file is silent yields to a count that the file says of all GPUs.
+    // A default of the tool yields to a count that the file says of all GPUs.
     const bool of_all = global || facts_.has("total_accumulation");
     const Fact* own = facts_.find("accumulation");
     const bool yields = of_all && own != nullptr && own->key.empty() &&

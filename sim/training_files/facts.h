@@ -1,4 +1,4 @@
-// What a tool's configuration says, before it becomes a scenario: values by target, each with the key it came from.
+// Statements of a tool's configuration, before it becomes a scenario: values by target, each with the key it came from.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Fact {
 
 class Facts {
  public:
-  /// What the file says counts more than a default; of two alike the later one.
+  /// A value of the file counts more than a default; of two alike the later one.
   void set(const std::string& target, Fact fact);
   void erase(std::string_view target);
   [[nodiscard]] const Fact* find(std::string_view target) const;

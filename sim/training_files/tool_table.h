@@ -1,4 +1,4 @@
-// What the keys of a tool's training configuration mean in keys of a scenario: data/tools/NAME.yaml, one file a tool.
+// Meanings of the keys of a tool's training configuration in keys of a scenario: data/tools/NAME.yaml, one file a tool.
 //
 // A target is a key of the scenario (it has a dot, or is one of its names) or a fact that assemble.h works with.
 // docs/tools.md lists the tables; tested by tests/training_files.

@@ -24,7 +24,7 @@ struct UsedKey {
   std::vector<std::string> targets;
 };
 
-/// What the question says beside the file, which counts more than the file.
+/// Statements of the question beside the file, which count more than the file.
 struct Asked {
   config::Node tree;                 ///< of a scenario
   std::optional<std::int64_t> gpus;  ///< of its cluster

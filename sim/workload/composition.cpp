@@ -164,7 +164,7 @@ Stack read_stack(const Value& value, const std::vector<std::string>& known, Stac
   return stack;
 }
 
-/// Of the main stack alone.
+/// Checks the main stack alone.
 void check_head(const Mapping& m, const Stack& s) {
   for (const CompositionKey& key : composition_keys())
     if (!s.image_rows && key.name.starts_with("image_") && key.name != "image_size" &&

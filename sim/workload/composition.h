@@ -71,7 +71,7 @@ enum class QueryKeyNorm : std::uint8_t {
   width,     ///< of all heads together
   each_head  ///< of each head, with weights of its own
 };
-/// What a classifier's scores are compared with.
+/// Targets that a classifier's scores are compared with.
 enum class ClassLoss : std::uint8_t {
   cross_entropy,
   squares,    ///< numbers: the mean squared error

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sim/config/data_folder.h"
+#include "sim/config/make_node.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/units/nearest_name.h"
 #include "sim/workload/huggingface_keys.h"
@@ -38,12 +39,12 @@ class TableReading {
   HuggingFaceDescription read() {
     check_fixed();
     HuggingFaceDescription result;
-    result.tree = mapping_at(config_.origin());
+    result.tree = config::mapping_node(config_.origin());
     const bool program = table_["program"].exists();
-    put(result.tree, "family", scalar_at(program ? "program" : "composed", config_.origin()));
-    if (program) put(result.tree, "program", scalar_at(table_["program"].text(), config_.origin()));
+    put(result.tree, "family", config::scalar_node(program ? "program" : "composed", config_.origin()));
+    if (program) put(result.tree, "program", config::scalar_node(table_["program"].text(), config_.origin()));
     const std::string on_top = head();
-    if (!program) put(result.tree, "head", scalar_at(on_top, config_.origin()));
+    if (!program) put(result.tree, "head", config::scalar_node(on_top, config_.origin()));
     if (table_["text"].exists()) read_part(table_["text"], false, result.tree, result.unread);
     reads_base_ = true;
     if (base_.exists()) section(base_, result.tree);
@@ -53,10 +54,10 @@ class TableReading {
     const Value named = config_["architectures"];
     if (!program && is_said(named) && named.is_list() && !named.list().empty() &&
         named.list().front().text().ends_with(kOfTokens))
-      put(result.tree, "pooler", scalar_at("none", config_.origin()));  // each token is read as it is
+      put(result.tree, "pooler", config::scalar_node("none", config_.origin()));  // each token is read as it is
     const bool base_encodes = base_.exists() && base_["encoder"].exists();
     if (table_["encoder"].exists() || base_encodes || table_["vision"].exists()) {
-      Node encoder = mapping_at(config_.origin());
+      Node encoder = config::mapping_node(config_.origin());
       if (table_["vision"].exists()) read_part(table_["vision"], true, encoder, result.unread);
       if (base_encodes) section(base_["encoder"], encoder);
       if (table_["encoder"].exists()) section(table_["encoder"], encoder);
@@ -76,7 +77,7 @@ class TableReading {
     tree.entries.push_back(Entry{key, origin, std::move(value)});
   }
 
-  /// What the table of another model type says of a part of the configuration: the main stack, or a tower beside it.
+  /// The statements of another model type's table on a part of the configuration: the main stack, or a tower beside it.
   void read_part(const Value& place, bool tower, Node& tree, std::vector<std::string>& unread) {
     const std::string key = place.list().front().text(), own = type_of_network(config_);
     const bool apart = config_[key].is_mapping();
@@ -169,7 +170,7 @@ class TableReading {
     if (is_said(value)) {
       if (!plain && from["count"].exists()) {
         const std::size_t entries = value.is_mapping() ? value.node().entries.size() : value.node().items.size();
-        return put(tree, key, scalar_at(std::to_string(entries), value.origin()));
+        return put(tree, key, config::scalar_node(std::to_string(entries), value.origin()));
       }
       if (!plain && from["values"].exists()) return put(tree, key, translated(value, from["values"]));
       if (!plain && from["letters"].exists()) return put(tree, key, spelled(value, from["letters"]));
@@ -179,7 +180,7 @@ class TableReading {
         if (from["over"].exists()) number /= static_cast<double>(from["over"].integer());
         constexpr double kMost = 9e15;  // whole numbers are exact up to there
         if (!(std::abs(number) <= kMost)) value.fail(fmt::format("{} is too large a number", value.text()));
-        return put(tree, key, scalar_at(std::to_string(static_cast<std::int64_t>(number)), value.origin()));
+        return put(tree, key, config::scalar_node(std::to_string(static_cast<std::int64_t>(number)), value.origin()));
       }
       return put(tree, key, value.node());
     }
@@ -194,7 +195,7 @@ class TableReading {
     if (plain || !from["otherwise"].exists()) return;
     const Value otherwise = from["otherwise"];
     if (from["values"].exists()) return put(tree, key, translated(otherwise, from["values"]));
-    put(tree, key, otherwise.is_list() ? otherwise.node() : scalar_at(otherwise.text(), config_.origin()));
+    put(tree, key, otherwise.is_list() ? otherwise.node() : config::scalar_node(otherwise.text(), config_.origin()));
   }
 
   void section(const Value& from, Node& tree) {
@@ -223,9 +224,9 @@ class TableReading {
     const bool tokens = head() == "token-classification";
     if (tokens || (!one && !is_said(problem))) return;
     const bool numbers = is_said(problem) ? problem.is("regression") : one;
-    if (numbers) put(tree, "class_loss", scalar_at("squares", config_.origin()));
+    if (numbers) put(tree, "class_loss", config::scalar_node("squares", config_.origin()));
     else if (problem.is("multi_label_classification"))
-      put(tree, "class_loss", scalar_at("each-label", config_.origin()));
+      put(tree, "class_loss", config::scalar_node("each-label", config_.origin()));
   }
   void count_labels_of_table(Node& tree) {
     const auto says = [&](std::string_view key) {
@@ -234,7 +235,7 @@ class TableReading {
     };
     if (says("labels")) return;
     if (const Value names = look_up("id2label"); names.is_mapping())
-      put(tree, "labels", scalar_at(std::to_string(names.node().entries.size()), names.origin()));
+      put(tree, "labels", config::scalar_node(std::to_string(names.node().entries.size()), names.origin()));
     else if (const Value number = look_up("num_labels"); is_said(number)) put(tree, "labels", number.node());
   }
 

@@ -7,25 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "sim/config/make_node.h"
+
 namespace ridgeline {
 
 using config::Entry;
 using config::Node;
 using config::Value;
-
-Node mapping_at(const config::Origin& origin) {
-  Node node;
-  node.kind = Node::Kind::mapping;
-  node.origin = origin;
-  return node;
-}
-Node scalar_at(std::string text, const config::Origin& origin) {
-  Node node;
-  node.kind = Node::Kind::scalar;
-  node.scalar = std::move(text);
-  node.origin = origin;
-  return node;
-}
 
 Node translated(const Value& value, const Value& values) {
   if (value.is_list()) {
@@ -49,14 +37,14 @@ Node translated(const Value& value, const Value& values) {
     list.origin = value.origin();
     for (std::size_t from = 0; from <= text.size();) {
       const std::size_t end = std::min(text.find('|', from), text.size());
-      const Node one = scalar_at(text.substr(from, end - from), value.origin());
+      const Node one = config::scalar_node(text.substr(from, end - from), value.origin());
       list.items.push_back(translated(Value(one), values));
       from = end + 1;
     }
     return list;
   }
   const Value becomes = values[text];
-  if (becomes.exists()) return scalar_at(becomes.text(), value.origin());
+  if (becomes.exists()) return config::scalar_node(becomes.text(), value.origin());
   std::vector<std::string> known;
   for (const Entry& entry : values.node().entries) known.push_back(entry.key);
   value.fail(fmt::format("'{}' is not built here; expected {}", text, fmt::join(known, " or ")));
@@ -67,7 +55,7 @@ Node spelled(const Value& value, const Value& letters) {
   list.kind = Node::Kind::list;
   list.origin = value.origin();
   for (const char letter : value.text())
-    list.items.push_back(translated(Value(scalar_at({letter}, value.origin())), letters));
+    list.items.push_back(translated(Value(config::scalar_node({letter}, value.origin())), letters));
   return list;
 }
 

@@ -8,9 +8,7 @@
 
 namespace ridgeline {
 
-config::Node mapping_at(const config::Origin& origin);
-config::Node scalar_at(std::string text, const config::Origin& origin);
-/// What a value becomes by a table of words; each of a list, or of words joined by |. Throws config::ConfigError.
+/// A value after a table of words; each of a list, or of words joined by |. Throws config::ConfigError.
 config::Node translated(const config::Value& value, const config::Value& values);
 /// A list of what each letter of a text means.
 config::Node spelled(const config::Value& value, const config::Value& letters);

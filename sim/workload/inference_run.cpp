@@ -83,7 +83,7 @@ class InferenceLoop {
     eager_.recorder.end_step();
   }
   void finish() { eager_.recorder.closed = true; }
-  /// Of entry `token` of those that are written, of every step; the one before it is written too.
+  /// Records of entry `token` of those that are written, of every step; the one before it is written too.
   [[nodiscard]] std::vector<TokenLoop::Place> places_of(std::size_t token) const {
     std::vector<TokenLoop::Place> places;
     for (std::size_t step = 0; step < trace_.steps.size(); ++step) {
@@ -173,7 +173,7 @@ class InferenceLoop {
     family_->store = nullptr;
   }
 
-  /// What lives from token to token.
+  /// Storages that live from token to token.
   struct Kept {
     Tensor &ids, &mask, &positions, &scores, &next_scores;
     std::optional<families::KeyValueStore>& store;
@@ -293,7 +293,7 @@ std::vector<std::int64_t> tokens_up_to(std::int64_t end) {
   return tokens;
 }
 
-/// What the tokens behind the first of `trace` do; null where that is not what the last of those does.
+/// The loop of the tokens behind the first of `trace`; null where that is not what the last of those does.
 std::shared_ptr<const TokenLoop> token_loop(const OpTrace& trace, const InferenceLoop& loop,
                                             const ModelDescription& model, const TrainingDescription& training,
                                             AttentionChoice attention) {
@@ -334,8 +334,8 @@ OpTrace inference_run(const ModelDescription& model, const TrainingDescription& 
   evaluated.composition = without_dropout(model.composition);
   const InferenceDescription& inference = *training.inference;
   // Zeros of a static cache stay in the L2 until a token long after them: what a loop does not see.
-  const bool looped = tokens == Tokens::looped && inference.new_tokens > kFewTokens &&
-                      inference.cache != KeyValueCache::fixed;
+  const bool looped =
+      tokens == Tokens::looped && inference.new_tokens > kFewTokens && inference.cache != KeyValueCache::fixed;
   OpTrace trace;
   {
     InferenceLoop loop(trace, evaluated, training, attention,

@@ -49,7 +49,7 @@ struct OptimizerDescription {
   OptimizerImplementation implementation = OptimizerImplementation::foreach;
   bool paged = false;        ///< states lie in unified memory, which PyTorch's allocator does not hold (bitsandbytes)
   bool in_backward = false;  ///< each parameter has its own, which steps when its gradient has arrived
-  /// Of bitsandbytes: states in unified memory, one kernel a tensor.
+  /// An optimizer of bitsandbytes: states in unified memory, one kernel a tensor.
   [[nodiscard]] bool of_bitsandbytes() const {
     return kind == OptimizerKind::adamw_8bit || kind == OptimizerKind::lion_8bit ||
            (kind == OptimizerKind::lion && implementation == OptimizerImplementation::fused);

@@ -118,7 +118,7 @@ TEST(TokenLoop, PredictsWhatEveryTokenWrittenOutDoes) {
   }
 }
 
-// What zeros of the cache leave in the L2 is written back by a token long after them.
+// Lines that zeros of the cache leave in the L2 are written back by a token long after them.
 TEST(TokenLoop, StaticCachesAreWrittenOut) {
   json text = random_generation(3);
   text["inference"]["cache"] = "static";

@@ -1,4 +1,4 @@
-// What predict prints first: the verdict, one screen, advice that the program takes, flags that are short for keys.
+// The first answer of predict: the verdict, one screen, advice that the program takes, flags that are short for keys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(Predict, TheFirstAnswerIsOneScreenAndItsAdviceIsTaken) {
   EXPECT_EQ(run_program(base + "--explain --quiet").exit_code, 2);
 }
 
-// What is refused is no advice: torch.compile beside weights of four bits, 8-bit states of Megatron-LM.
+// A refused change is no advice: torch.compile beside weights of four bits, 8-bit states of Megatron-LM.
 TEST(Predict, NoAdviceIsRefused) {
   for (const char* asked :
        {"predict scenarios/adapters/llama-7b-four-bits-rtx3090.yaml ",

@@ -299,7 +299,7 @@ TEST(HubConfigurations, HaveTheParametersThatArePublished) {
   }
 }
 
-// What is missing is said in a sentence.
+// A missing part is said in a sentence.
 TEST(HubConfigurations, TypesThatAreKnownNotToBeBuiltSayWhy) {
   try {
     (void)testing::described_network({{"model_type", "detr"}});

@@ -1057,7 +1057,7 @@ test('a number that cannot be asked is marked at its field within 100 ms, and th
   assert.equal(await page.evaluate('ridgeline.asked.current().scenario.training.gradient_accumulation'), 3);
   await typed(page, 'Accumulation', '');
   assert.deepEqual([await page.evaluate("'gradient_accumulation' in ridgeline.asked.current().scenario.training"), await page.$eval(accumulation, (input) => input.hasAttribute('aria-invalid'))], [false, false]);
-  // What the server refuses is marked at its field too.
+  // A key that the server refuses is marked at its field too.
   await page.evaluate("ridgeline.asked.update((s) => { s.scenario.training.precision = 'fp8'; })");
   await page.waitForFunction('document.querySelector(".field select[aria-invalid]")');
   assert.equal(await stale(), true);

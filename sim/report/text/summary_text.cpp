@@ -71,7 +71,7 @@ void say_memory(std::string& out, const MemoryPrediction& m) {
   for (std::size_t i = 0; i < kCategories; ++i) add(words(kCategoryNames[i]), categories[i]);
   add("cached", m.runs ? m.cached_unused : m.needed_unused);
   add("CUDA context", m.context);
-  // What is too small to be worth a word is said together.
+  // Parts too small to be worth a word are said together.
   const std::int64_t small = (m.runs ? m.device_used : m.needed) / 40, nothing = std::int64_t{5} << 20;
   std::int64_t rest = 0;
   std::erase_if(parts, [&](const auto& part) {
@@ -87,7 +87,7 @@ void say_memory(std::string& out, const MemoryPrediction& m) {
   say_row(out, "memory", line);
 }
 
-/// What a limiter is, and what its share of the step means.
+/// A limiter in words, and the meaning of its share of the step.
 constexpr std::array<std::string_view, kLimiters> kLimitSentences{
     "arithmetic: kernels at the rate of the math units",        "DRAM bandwidth: kernels that wait for device memory",
     "L2 bandwidth: kernels that wait for the L2 cache",         "shared memory: kernels that wait for its bandwidth",
@@ -200,7 +200,7 @@ void say_advice(std::string& out, const Prediction& p, std::size_t most) {
   }
 }
 
-/// What is wrong with the question, and where the rest is.
+/// Faults of the question, and where the rest is.
 std::string summary_end(const Prediction& p) {
   std::string out;
   if (!p.unread.empty()) write_wrapped(out, "  note: ", p.unread.front(), kSummaryColumns);
@@ -211,7 +211,7 @@ std::string summary_end(const Prediction& p) {
   return out;
 }
 
-/// What gives way, one after the other, where not all has room.
+/// Lines that give way, one after the other, where not all have room.
 enum class Left : std::uint8_t { nothing, code, measured, limit };
 
 std::string summary_body(const Scenario& s, const Prediction& p, double run_tokens, Left left) {

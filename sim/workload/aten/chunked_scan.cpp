@@ -24,7 +24,8 @@ struct Mamba2Shape {
   [[nodiscard]] std::int64_t chunks() const { return batch * chunks_of(length, chunk); }
 };
 
-/// What both passes compute: the convolution, the decay of each token, states of chunks and products of C and B.
+/// Sizes of what both passes compute: the convolution, the decay of each token, states of chunks and products of C and
+/// B.
 struct Mamba2Chunks {
   Tensor mixed, decay, states, products;
 };

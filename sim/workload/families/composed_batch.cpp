@@ -29,7 +29,7 @@ class Inputs {
     return result;
   }
   Tensor labels() { return made({rows_}, DType::int64); }
-  /// Of a classifier: the class, a number, or a yes or no for each label.
+  /// Targets of a classifier: the class, a number, or a yes or no for each label.
   Tensor labels(const Stack& s) {
     if (s.class_loss == ClassLoss::cross_entropy) return labels();
     return s.labels == 1 ? made({rows_}, DType::fp32) : made({rows_, s.labels}, DType::fp32);

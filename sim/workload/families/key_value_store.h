@@ -25,7 +25,7 @@ class KeyValueStore {
   /// Takes keys and values [rows, heads, new tokens, head dimension] of a layer; gives all there are.
   std::pair<eager::Tensor, eager::Tensor> update(std::int16_t layer, const eager::Tensor& keys,
                                                  const eager::Tensor& values);
-  /// As if so many tokens more had been taken.
+  /// Acts as if so many tokens more had been taken.
   void lengthen(std::int64_t tokens) {
     for (Layer& layer : layers_)
       for (eager::Tensor* kept : {&layer.keys, &layer.values})

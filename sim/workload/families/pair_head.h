@@ -10,7 +10,7 @@ class PairHead {
  public:
   /// `at` makes the parameters; the image's pooling has the sizes of `image`.
   PairHead(Eager& eager, StackNetwork& at, const Stack& text, const Stack& image);
-  /// Of hidden states [batch, tokens, hidden] of texts and [batch, patches, width] of images.
+  /// Takes hidden states [batch, tokens, hidden] of texts and [batch, patches, width] of images.
   Tensor loss(const Tensor& text, const Tensor& patches);
 
  private:
