@@ -148,29 +148,32 @@ class Assembler {
     const Fact* own = facts_.find("accumulation");
     const bool yields = of_all && own != nullptr && own->key.empty() &&
                         find_path(asked_.tree, "training.gradient_accumulation") == nullptr;
-    std::optional<std::int64_t> accumulation = count("training.gradient_accumulation", "accumulation");
-    if (yields) accumulation = std::nullopt;
-    if (const auto total = facts_.count("total_accumulation"); !accumulation && total)
+    constexpr std::int64_t kUnsaid = -1;
+    std::int64_t accumulation =
+        yields ? kUnsaid : count("training.gradient_accumulation", "accumulation").value_or(kUnsaid);
+    if (const auto total = facts_.count("total_accumulation"); accumulation == kUnsaid && total)
       accumulation = divided(*total, data_, "total_accumulation");
     if (!micro && global) {
-      micro = divided(*global, data_ * accumulation.value_or(1), from);
+      micro = divided(*global, times(facts_, from, data_, std::max<std::int64_t>(1, accumulation)), from);
       note(fmt::format("micro batch {} = {} sequences a step / ({} ranks x {} micro-batches)", *micro, *global, data_,
-                       accumulation.value_or(1)));
-    } else if (micro && global && !accumulation) {
-      accumulation = divided(*global, *micro * data_, from);
-      note(fmt::format("accumulation {} = {} sequences a step / ({} of a micro-batch x {} ranks)", *accumulation,
+                       std::max<std::int64_t>(1, accumulation)));
+    } else if (micro && global && accumulation == kUnsaid) {
+      accumulation = divided(*global, times(facts_, from, *micro, data_), from);
+      note(fmt::format("accumulation {} = {} sequences a step / ({} of a micro-batch x {} ranks)", accumulation,
                        *global, *micro, data_));
     }
     if (const auto piece = facts_.count("pipeline_micro_batch"); pipeline_ > 1 && piece && micro && *piece > 0) {
-      accumulation = accumulation.value_or(1) * divided(*micro, *piece, "pipeline_micro_batch");
+      accumulation = times(facts_, "pipeline_micro_batch", std::max<std::int64_t>(1, accumulation),
+                           divided(*micro, *piece, "pipeline_micro_batch"));
       micro = *piece;
     }
-    if (const auto each = facts_.count("sequences_per_sample"); each && micro) micro = *micro * *each;
+    if (const auto each = facts_.count("sequences_per_sample"); each && micro)
+      micro = times(facts_, "sequences_per_sample", *micro, *each);
     if (micro) put("training.micro_batch", std::to_string(*micro), "micro_batch");
-    if (accumulation) put("training.gradient_accumulation", std::to_string(*accumulation), "accumulation");
+    if (accumulation != kUnsaid) put("training.gradient_accumulation", std::to_string(accumulation), "accumulation");
   }
   [[nodiscard]] std::int64_t divided(std::int64_t whole, std::int64_t by, std::string_view from) const {
-    if (whole % by != 0 || whole < by)
+    if (by < 1 || whole < by || whole % by != 0)
       facts_.fail(from,
                   fmt::format("{} is no multiple of {}, what the GPUs take at once; say --batch, --accumulation or "
                               "other GPUs (--cluster, --parallel data=N)",
@@ -200,7 +203,8 @@ class Assembler {
     if (pipeline_ > 1) {
       std::int64_t stages = degree("virtual_stages");
       if (const auto layers = facts_.count("layers"), each = facts_.count("layers_per_virtual_stage"); layers && each)
-        stages = divided(*layers, pipeline_ * *each, "layers_per_virtual_stage");
+        stages =
+            divided(*layers, times(facts_, "layers_per_virtual_stage", pipeline_, *each), "layers_per_virtual_stage");
       if (stages > 1) put(at + "virtual_stages", std::to_string(stages), "virtual_stages");
       if (find_path(result_.scenario, at + "schedule") == nullptr)
         put(at + "schedule", stages > 1 ? "interleaved" : "1f1b");

@@ -13,6 +13,9 @@ namespace ridgeline::training_files {
 /// 1 where the file does not say it, or says less. Throws ConfigError for what is no count.
 std::int64_t degree_of(const Facts& facts, std::string_view name);
 
+/// a x b. Throws ConfigError at the key of `name` where that is too large a number.
+std::int64_t times(const Facts& facts, std::string_view name, std::int64_t a, std::int64_t b);
+
 /// How many GPUs take part: those of the question's cluster, else what the file says, else the product of its degrees.
 std::int64_t gpus_of(const Facts& facts, const Asked& asked);
 

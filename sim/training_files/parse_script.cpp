@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/config/make_node.h"
@@ -63,6 +64,7 @@ std::optional<std::string> product_of(std::string_view text) {
 struct Word {
   std::string text;
   Origin origin;
+  bool begins = false;  ///< a line, or a command
 };
 
 /// The words of a script with its variables put in, each with its place.
@@ -82,14 +84,18 @@ class ScriptWords {
     ++at_;
   }
   void word() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n;&|()").find(text_[at_]) != std::string_view::npos) step();
+    constexpr std::string_view kBlanks = " \t", kEnds = "\r\n;&|()";
+    for (; at_ < text_.size(); step()) {
+      if (kEnds.find(text_[at_]) != std::string_view::npos) begins_ = true;
+      else if (kBlanks.find(text_[at_]) == std::string_view::npos) break;
+    }
     if (at_ >= text_.size()) return;
     if (text_[at_] == '#') {
       while (at_ < text_.size() && text_[at_] != '\n') step();
       return;
     }
     unknown_ = false;
-    Word out{"", {name_, line_, static_cast<int>(at_ - line_begin_) + 1}};
+    Word out{"", {name_, line_, static_cast<int>(at_ - line_begin_) + 1}, std::exchange(begins_, false)};
     bool quoted = false;
     char quote = '\0';
     while (at_ < text_.size()) {
@@ -97,7 +103,7 @@ class ScriptWords {
       if (c == '\\' && at_ + 1 < text_.size()) {
         step();
         if (text_[at_] != '\n' && text_[at_] != '\r') out.text += text_[at_];
-        else if (out.text.empty()) return step();
+        else if (out.text.empty()) return begins_ = out.begins, step();
         step();
       } else if (quote != '\0' && c == quote) {
         quote = '\0';
@@ -131,7 +137,7 @@ class ScriptWords {
       std::string_view rest = out.text;
       while (!(rest = trimmed(rest)).empty()) {
         const std::size_t end = std::min(rest.find_first_of(" \t\n\r"), rest.size());
-        if (rest.substr(0, end) != "\\") words_.push_back({std::string(rest.substr(0, end)), out.origin});
+        if (rest.substr(0, end) != "\\") words_.push_back({std::string(rest.substr(0, end)), out.origin, false});
         rest.remove_prefix(end);
       }
     } else if (!out.text.empty() || unknown_) {
@@ -196,6 +202,7 @@ class ScriptWords {
   std::shared_ptr<const std::string> name_;
   std::size_t at_ = 0, line_begin_ = 0;
   int line_ = 1;
+  bool begins_ = true;
   bool unknown_ = false;  ///< the word has a variable that the script does not set
   std::map<std::string, std::string> variables_;
   std::vector<Word> words_;
@@ -227,8 +234,8 @@ Node parse_arguments(std::string_view text, std::string_view name) {
     std::vector<std::string> values;
     if (equals != std::string::npos) values.push_back(word.text.substr(equals + 1));
     else
-      while (i + 1 < words.size() && !words[i + 1].text.starts_with("--") && !words[i + 1].text.starts_with('>') &&
-             values.size() < 64)
+      while (i + 1 < words.size() && !words[i + 1].begins && !words[i + 1].text.starts_with("--") &&
+             !words[i + 1].text.starts_with('>') && values.size() < 64)
         values.push_back(words[++i].text);
     set(root, key, scalar_node(values.empty() ? "true" : values.front(), word.origin));
   }

@@ -162,6 +162,35 @@ TEST_F(TrainingFiles, megatron_says_the_network_by_its_sizes) {
   EXPECT_EQ(at(read, "training.gradient_accumulation"), "8");  // 64 / (2 x 4 ranks of data)
 }
 
+TEST_F(TrainingFiles, counts_of_zero_and_beyond_reason_are_refused) {
+  for (const char* text :
+       {"train_batch_size: 8\ntrain_micro_batch_size_per_gpu: 0\nzero_optimization: {stage: 1}\n",
+        "train_batch_size: 9e14\ntrain_micro_batch_size_per_gpu: 8e14\nzero_optimization: {stage: 1}\n",
+        "train_batch_size: -8\ntrain_micro_batch_size_per_gpu: 2\nzero_optimization: {stage: 1}\n"})
+    EXPECT_THROW(read_training_file(file("ds.yaml", text), {{}, 1 << 20}), config::ConfigError) << text;
+  EXPECT_THAT(refusal("t.toml",
+                      "[parallelism]\ndata_parallel_shard_degree = 1000000\ntensor_parallel_degree = 1000000\n"
+                      "pipeline_parallel_degree = 1000000\n"),
+              HasSubstr("too many"));
+}
+
+// One file of each format, which tools/mutate_inputs.py changes at random too.
+TEST(TrainingFileExamples, are_recognised_and_fill_a_scenario) {
+  const std::filesystem::path folder = RIDGELINE_SOURCE_DIR "/tests/training_files/examples";
+  for (const auto& [name, tool, batch] : {std::tuple{"llama_factory.yaml", "LLaMA-Factory", "2"},
+                                          {"deepspeed.json", "DeepSpeed", "2"},
+                                          {"torchtitan.toml", "torchtitan", "1"},
+                                          {"megatron.sh", "Megatron-LM", "2"},
+                                          {"nanogpt.py", "nanoGPT", "2"}}) {
+    const TrainingFile read = read_training_file((folder / name).string());
+    EXPECT_EQ(read.tool, tool);
+    const config::Node* micro = find_path(read.scenario, "training.micro_batch");
+    ASSERT_NE(micro, nullptr) << name;
+    EXPECT_EQ(micro->scalar, batch) << name;
+    EXPECT_TRUE(read.unknown.empty()) << name << ": " << read.unknown.front();
+  }
+}
+
 // Each target of each table is a key of the scenario or a fact, so that no row says something to nobody.
 TEST(ToolTables, targets_are_keys_or_facts) {
   const std::set<std::string> facts{"model_name",
