@@ -160,6 +160,17 @@ TEST(Summary, TheShortestIsOneLine) {
   EXPECT_THAT(summary_line(summary_scenario(), without_memory()), Not(HasSubstr(" ms")));
 }
 
+TEST(Summary, TitlesWithoutABlankAreCut) {
+  for (const char* letter : {"x", "\u00e9"}) {
+    Scenario s = summary_scenario();
+    s.title.clear();
+    for (int i = 0; i < 300; ++i) s.title += letter;
+    const std::string text = summary_text(s, without_memory(), nullptr);
+    EXPECT_EQ(text.find(s.title), std::string::npos);
+    EXPECT_LE(text.find('\n'), 80u);
+  }
+}
+
 TEST(Summary, ThePartsOfTheMemoryAddUp) {
   for (const char* batch : {"1", "64"}) {
     ScenarioSource source;

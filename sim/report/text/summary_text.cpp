@@ -283,7 +283,13 @@ std::string summary_text(const Scenario& s, const Prediction& p, const std::vect
                          double run_tokens) {
   std::string out = summary_title(s, p);
   // The verdict stands in the second line at the latest.
-  if (out.size() > kSummaryColumns) out.resize(out.rfind(' ', kSummaryColumns - 4)), out += " ...";
+  if (out.size() > kSummaryColumns) {
+    const std::size_t blank = out.rfind(' ', kSummaryColumns - 4);
+    std::size_t end = blank == std::string::npos ? kSummaryColumns - 4 : blank;
+    while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xc0) == 0x80) --end;  // not inside of a letter
+    out.resize(end);
+    out += " ...";
+  }
   out += '\n';
   write_wrapped(out, "", verdict_line(p.memory), kSummaryColumns);
   out += '\n';
