@@ -24,8 +24,9 @@ struct Change {
 
 /// Changes as --set takes them, several parted by a space.
 std::vector<config::Override> overrides_of(std::span<const std::string> sets);
-/// Whether the program takes the scenario with these changes. True of a scenario that nobody asked for in words, and of
-/// recorded steps, whose reader knows no other refusals. `known` is of one question: a file may have changed since.
+/// Says whether the program takes the scenario with these changes. True of a scenario that nobody asked for in words,
+/// and of recorded steps, whose reader knows no other refusals. `known` is of one question: a file may have changed
+/// since.
 bool accepts(const Scenario& scenario, std::span<const std::string> sets, Descriptions& known);
 /// The scenario with the change, as the program reads it where somebody asked for it in words: choices that it leaves
 /// unsaid are made anew. Nothing where the program refuses it.

@@ -14,7 +14,7 @@
 namespace ridgeline::app {
 namespace {
 
-/// Whether the file says how a model is used.
+/// Says whether the file tells how a model is used.
 bool describes_inference(const std::string& file) {
   if (file.empty() || trace::looks_like_recording(file)) return false;
   const config::Node tree = load_scenario_tree(scenario_file(file));

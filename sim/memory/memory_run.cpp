@@ -28,7 +28,7 @@ class Runner {
     result_.context = options.context;
     reserve();
   }
-  /// Whether what was passed over would have been different after all: memory ran out meanwhile.
+  /// Says whether what was passed over would have been different after all: memory ran out meanwhile.
   [[nodiscard]] bool passed_over_too_much() const { return passed_over_too_much_; }
 
   MemoryResult run() {

@@ -71,7 +71,7 @@ void TokenMemory::add_step(const StepProgram& program, std::size_t step) {
 
 namespace {
 
-/// Whether blocks of a network allocate and free alike.
+/// Compares blocks of a network: do they allocate and free alike?
 class BlockComparison {
  public:
   explicit BlockComparison(std::span<const std::pair<StorageId, StorageId>> births) {

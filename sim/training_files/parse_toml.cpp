@@ -27,7 +27,7 @@ class TomlParser {
     Node* table = &root;
     while (skip_lines(), at_ < text_.size()) {
       if (text_[at_] == '[') table = &open_table(root);
-      else add_pair(*table);
+      else add_pair(*table, 0);
       end_line();
     }
     return root;
@@ -125,7 +125,7 @@ class TomlParser {
     list->items.push_back(mapping());
     return list->items.back();
   }
-  void add_pair(Node& table) {
+  void add_pair(Node& table, int depth) {
     const Origin origin = here();
     std::vector<std::string> path = key_path();
     if (peek() != '=') fail("expected '=' behind the key");
@@ -133,10 +133,9 @@ class TomlParser {
     skip_blanks();
     const std::string last = path.back();
     path.pop_back();
-    Node& parent = descend(table, path);
-    if (parent.find(last) != nullptr) throw ConfigError(origin, last, "given twice");
-    Node value = read_value(0);
-    parent.entries.push_back({last, origin, std::move(value)});
+    if (descend(table, path).find(last) != nullptr) throw ConfigError(origin, last, "given twice");
+    Node value = read_value(depth);
+    descend(table, path).entries.push_back({last, origin, std::move(value)});
   }
 
   Node read_value(int depth) {
@@ -179,15 +178,7 @@ class TomlParser {
     while (true) {
       skip_blanks();
       if (peek() == '}') break;
-      const Origin origin = here();
-      std::vector<std::string> path = key_path();
-      if (peek() != '=') fail("expected '=' behind the key");
-      ++at_;
-      skip_blanks();
-      const std::string last = path.back();
-      path.pop_back();
-      Node value = read_value(depth + 1);
-      descend(table, path).entries.push_back({last, origin, std::move(value)});
+      add_pair(table, depth + 1);
       skip_blanks();
       if (peek() == ',') ++at_;
       else if (peek() != '}') fail("expected ',' or '}'");

@@ -62,7 +62,7 @@ struct ToolTable {
   [[nodiscard]] bool takes(Form form) const;
 };
 
-/// Whether `text` is `pattern`, in which `*` stands for any letters; small and capital letters are alike, and so are
+/// True where `text` is `pattern`, in which `*` stands for any letters; small and capital letters are alike, and so are
 /// dashes and underscores.
 bool matches(std::string_view pattern, std::string_view text);
 bool same_key(std::string_view a, std::string_view b);

@@ -24,7 +24,7 @@ std::string spelling_key(std::string_view name, const SpellingRules& rules);
 /// The name without the last of `rules.endings`; empty when the name has none.
 std::string without_ending(std::string_view name, const SpellingRules& rules);
 
-/// Whether `given` names `name` incompletely: "llama3" of "llama-3-8b"; with `any_order`, all but memory and form:
+/// True where `given` names `name` incompletely: "llama3" of "llama-3-8b"; with `any_order`, all but memory and form:
 /// "a100" of "nvidia-a100-pcie-40gb".
 bool shortens(std::string_view given, std::string_view name, const SpellingRules& rules);
 

@@ -1,4 +1,4 @@
-// Whether a step fits its device, in a line.
+// The verdict in a line: does a step fit its device?
 #pragma once
 
 #include <string>
