@@ -14,7 +14,9 @@ std::string read_changed_model(const std::uint8_t* data, std::size_t size, const
   try {
     const config::Node tree = changed_tree({reinterpret_cast<const char*>(data), size}, shipped);
     const ModelDescription model = load_model(config::Value(tree, "model"));
-    if (model.family != ModelFamily::composed && (model.layers < 1 || model.hidden < 1)) return "a model of nothing";
+    // Compositions and programs say their layers block by block, not as sizes of the whole.
+    const bool sized = model.family != ModelFamily::composed && model.family != ModelFamily::program;
+    if (sized && (model.layers < 1 || model.hidden < 1)) return "a model of nothing";
   } catch (const UserError&) {  // says where, as tests of the readers state
   }
   return {};
