@@ -62,11 +62,7 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line.empty()) continue;
     if (std::exchange(in_header, false)) {
-      if (line != "action,addr,size,stream") {
-        const bool json = line.starts_with('{') || line.starts_with('[');
-        fail(fmt::format("expected the header \"action,addr,size,stream\"{}",
-                         json ? "; this is JSON, and recorded steps are for ridgeline replay" : ""));
-      }
+      if (line != "action,addr,size,stream") fail("expected the header \"action,addr,size,stream\"");
       continue;
     }
     std::array<std::string_view, 4> fields;

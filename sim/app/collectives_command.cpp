@@ -12,6 +12,7 @@
 #include "sim/network/load_cluster.h"
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
+#include "sim/recognition/recognise.h"
 #include "sim/report/text/collective_lines.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/host_class.h"
@@ -57,7 +58,7 @@ void run(const CollectivesOptions& options, Outcome& outcome) {
     if (table) print_message("ridgeline: {}:{}: {}\n", name, number, answer.mistake);
   };
   if (piped) for_each_line(std::cin, name, predict);
-  else for_each_line(name, predict);
+  else recognition::check_file(name, "collectives"), for_each_line(name, predict);
   if (cases == 0)
     throw UserError(fmt::format("{}: no collectives in it, expected one JSON object a line (docs/clusters.md)", name));
 }

@@ -10,6 +10,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/input/lines.h"
 #include "sim/output/standard_output.h"
+#include "sim/recognition/recognise.h"
 #include "sim/report/text/kernel_lines.h"
 #include "sim/units/user_error.h"
 
@@ -42,7 +43,7 @@ void run(const KernelsOptions& options, Outcome& outcome) {
   const bool piped = options.file == "-";
   const std::string name = piped ? "standard input" : options.file;
   if (piped) for_each_line(std::cin, name, predict);
-  else for_each_line(name, predict);
+  else recognition::check_file(name, "kernels"), for_each_line(name, predict);
   if (cases == 0)
     throw UserError(
         fmt::format("{}: no kernel cases in it, expected one JSON object a line (docs/kernel-cases.md)", name));

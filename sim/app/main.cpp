@@ -16,6 +16,7 @@
 
 #include "sim/app/command_line.h"
 #include "sim/app/commands.h"
+#include "sim/app/given_files.h"
 #include "sim/app/help_text.h"
 #include "sim/app/meant_option.h"
 #include "sim/app/output_files.h"
@@ -131,6 +132,12 @@ int answer(CLI::App& program, const ridgeline::app::Outcome& outcome, int argc, 
   }
 }
 
+/// `message`, or what a file of the command line is that its command does not take.
+void print_mistake(const CLI::App& program, const std::vector<std::string>& words, const std::string& message) {
+  const std::string about_a_file = ridgeline::app::wrong_file_given(program, words, message);
+  ridgeline::print_message("ridgeline: {}\n", about_a_file.empty() ? message : about_a_file);
+}
+
 /// Sweeps and plans take and free lists of some MiB for every point: memory that is kept needs no new pages each time.
 void keep_freed_memory() {
 #ifdef __GLIBC__
@@ -153,9 +160,10 @@ int main(int argc, char** argv) {
                    "ridgeline"};
   app::Outcome outcome;
   follow_terminal();
-  std::vector<std::string> words = with_options(argc, argv);
+  const std::vector<std::string> words = with_options(argc, argv);
+  std::vector<std::string> given = words;
   std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (std::string& word : given) pointers.push_back(word.data());
   argc = static_cast<int>(pointers.size());
   pointers.push_back(nullptr);
   argv = pointers.data();
@@ -172,10 +180,10 @@ int main(int argc, char** argv) {
     print_message("ridgeline: {}\n", unknown_option(program, e));
     return 2;
   } catch (const CLI::ParseError& e) {
-    print_message("ridgeline: {}\n", e.what());
+    print_mistake(program, words, e.what());
     return 2;
   } catch (const UserError& e) {
-    print_message("ridgeline: {}\n", e.what());
+    print_mistake(program, words, e.what());
     return app::exit_code_of(e);
   } catch (const Cancelled&) {
     print_message("ridgeline: stopped\n");

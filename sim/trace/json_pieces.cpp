@@ -144,15 +144,8 @@ bool JsonPieces::deliver(JsonPiece& piece, bool element) {
 
 namespace {
 
-/// What a file is that begins as no object or array does, and what helps.
-std::string what_else(std::string_view text) {
-  constexpr std::size_t kTarMark = 257;
-  if (text.size() > kTarMark && text.substr(kTarMark).starts_with("ustar"))
-    return "a tar archive: unpack it, and give a trace that is in it";
-  if (text.starts_with("PK\x03\x04")) return "a zip archive: unpack it, and give a trace that is in it";
+std::string no_json(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
-  if (first == 0x80)
-    return "not JSON: it begins with byte 0x80, as pickles do; histories of allocations are for ridgeline memory";
   return first >= 32 && first < 127 ? fmt::format("not JSON: it begins with '{}'", text.front())
                                     : fmt::format("not JSON: it begins with byte 0x{:02x}", first);
 }
@@ -173,7 +166,7 @@ bool JsonPieces::next(JsonPiece& piece) {
           if (!source_.damage().empty()) fail(source_.damage());
           fail("the file holds nothing but white space");
         }
-        if (c != '{' && c != '[') fail(what_else(std::string_view(buffer_).substr(at_, end_ - at_)));
+        if (c != '{' && c != '[') fail(no_json(std::string_view(buffer_).substr(at_, end_ - at_)));
         ++at_;
         where_ = c == '{' ? Where::object : Where::root_array;
         if (peek() == (c == '{' ? '}' : ']')) {

@@ -42,16 +42,8 @@ const ToolTable* recognise(const Settings& settings) {
   return best;
 }
 
-[[noreturn]] void refuse_unknown(const std::string& file, const Settings& settings) {
-  const auto has = [&](std::string_view begin) {
-    return std::any_of(settings.all.begin(), settings.all.end(),
-                       [&](const Setting& one) { return one.key.starts_with(begin); });
-  };
+[[noreturn]] void refuse_unknown(const std::string& file) {
   const config::Origin origin{std::make_shared<const std::string>(file), 0, 0};
-  if (has("training.micro_batch") || (has("hardware") && has("model")))
-    throw ConfigError(origin, "", "is a scenario: give it without --from");
-  if (has("architectures") || has("model_type"))
-    throw ConfigError(origin, "", "is a network's configuration: give it with --model");
   std::string tools;
   for (const ToolTable& table : tool_tables())
     if (!table.recognised_by.empty()) tools += fmt::format("{}{}", tools.empty() ? "" : ", ", table.tool);
@@ -71,7 +63,7 @@ class Reader {
   Settings take(Settings settings, const std::string& file, int depth) {
     constexpr int kDeepest = 3;
     const ToolTable* table = recognise(settings);
-    if (table == nullptr) refuse_unknown(file, settings);
+    if (table == nullptr) refuse_unknown(file);
     result_.tool += (result_.tool.empty() ? "" : " and ") + table->tool;
     const std::vector<const ToolTable*> tables = with_included(*table);
     for (auto each = tables.rbegin(); each != tables.rend(); ++each)
@@ -106,6 +98,11 @@ class Reader {
 };
 
 }  // namespace
+
+std::string tool_of_file(const std::string& file) {
+  const ToolTable* table = recognise(read_settings(file));
+  return table == nullptr ? "" : table->tool;
+}
 
 TrainingFile read_training_file(const std::string& file, const Asked& asked) {
   TrainingFile result;

@@ -40,6 +40,9 @@ struct TrainingFile {
   std::vector<std::string> notes;  ///< what was taken where the file leaves it open, a sentence each
 };
 
+/// The tool whose configuration it is; "" for none that is known. Throws UserError for text that is of no format.
+std::string tool_of_file(const std::string& file);
+
 /// Throws ConfigError for what is no configuration of a known tool, for a key that cannot be modelled and for counts
 /// that do not divide.
 TrainingFile read_training_file(const std::string& file, const Asked& asked = {});

@@ -254,12 +254,8 @@ TEST(WorkedDocuments, WhereADocumentStopsBeingOne) {
   EXPECT_EQ(document("x"), ":1: not JSON: it begins with 'x'");
   EXPECT_EQ(document("\x01"), ":1: not JSON: it begins with byte 0x01");
   EXPECT_EQ(document("\x7f"), ":1: not JSON: it begins with byte 0x7f");
-  EXPECT_EQ(document("\x80"),
-            ":1: not JSON: it begins with byte 0x80, as pickles do; histories of allocations are for ridgeline memory");
-  EXPECT_EQ(document("PK\x03\x04rest"), ":1: a zip archive: unpack it, and give a trace that is in it");
-  EXPECT_EQ(document("name" + std::string(253, '\0') + "ustar"),
-            ":1: a tar archive: unpack it, and give a trace that is in it");
-  EXPECT_EQ(document("name" + std::string(254, '\0') + "ustar"), ":1: not JSON: it begins with 'n'");
+  EXPECT_EQ(document("\x80"), ":1: not JSON: it begins with byte 0x80");
+  EXPECT_EQ(document("PK\x03\x04rest"), ":1: not JSON: it begins with 'P'");
 }
 
 TEST(WorkedDocuments, WhereADocumentIsCutOff) {

@@ -135,11 +135,13 @@ TEST_F(TrainingFiles, keys_nobody_knows_are_listed) {
   EXPECT_THAT(read.without_effect, Contains("learning_rate"));
 }
 
-TEST_F(TrainingFiles, what_is_no_such_file_is_told_what_it_is) {
-  EXPECT_THAT(refusal("s.yaml", "hardware: nvidia-t4\nmodel: gpt2\ntraining: {micro_batch: 1}\n"),
-              HasSubstr("is a scenario"));
-  EXPECT_THAT(refusal("config.json", R"({"model_type": "llama", "hidden_size": 4096})"), HasSubstr("--model"));
-  EXPECT_THAT(refusal("x.yaml", "a: 1\nb: 2\n"), HasSubstr("no training configuration of a tool that is known"));
+TEST_F(TrainingFiles, what_is_no_such_file_is_refused) {
+  for (const std::string text : {"hardware: nvidia-t4\nmodel: gpt2\ntraining: {micro_batch: 1}\n",
+                                 R"({"model_type": "llama", "hidden_size": 4096})", "a: 1\nb: 2\n"}) {
+    EXPECT_THAT(refusal("x.yaml", text), HasSubstr("no training configuration of a tool that is known"));
+    EXPECT_EQ(tool_of_file(file("y.yaml", text)), "") << text;
+  }
+  EXPECT_EQ(tool_of_file(file("z.yaml", kLlamaFactory)), "LLaMA-Factory");
 }
 
 TEST_F(TrainingFiles, nanogpt_divides_its_accumulation_by_the_gpus) {
