@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <stdexcept>
 #include <unordered_map>
 
+#include "sim/allocator/pickle_lines.h"
 #include "sim/allocator/pickle_stream.h"
 
 namespace ridgeline {
@@ -38,7 +41,6 @@ class PickleReader {
   PickleReader(std::string_view bytes, const std::string& source) : bytes_(bytes), source_(source) {}
 
   PickleValue run() {
-    if (bytes_.size() < 2 || static_cast<unsigned char>(bytes_[0]) != 0x80) fail("not a pickle: no protocol mark");
     for (;;) {
       opcode_at_ = position_;
       const auto opcode = static_cast<unsigned char>(take(1, "the file ends before the pickle does")[0]);
@@ -67,6 +69,28 @@ class PickleReader {
     for (unsigned i = 0; i < count; ++i)
       value |= static_cast<std::uint64_t>(static_cast<unsigned char>(taken[i])) << (8 * i);
     return value;
+  }
+  /// The rest of a line, as protocols 0 and 1 write arguments.
+  std::string_view take_line() {
+    const std::size_t end = bytes_.find('\n', position_);
+    if (end == std::string_view::npos) fail("the file ends inside a value");
+    const std::string_view line = take(end - position_);
+    ++position_;
+    return line;
+  }
+  void push_line(unsigned char opcode) {
+    try {
+      stack_.push_back(pickled_line(opcode, take_line()));
+    } catch (const std::invalid_argument& error) {
+      fail(error.what());
+    }
+  }
+  std::uint64_t take_number() {
+    std::uint64_t number = 0;
+    const std::string_view line = take_line();
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc{} || end != line.data() + line.size()) fail("a place in the memo is no number");
+    return number;
   }
   void push_text(unsigned length_bytes) { stack_.push_back(PickleValue::text(take(take_unsigned(length_bytes)))); }
   void push_integer(std::int64_t value) { stack_.push_back(PickleValue::integer(value)); }
@@ -170,12 +194,34 @@ class PickleReader {
   void step(unsigned char opcode) {
     switch (opcode) {
       case 0x80:
-        if (const auto protocol = take_unsigned(1); protocol < 2 || protocol > 5)
-          fail(fmt::format("pickle protocol {}; protocols 2 to 5 can be read", protocol));
+        if (const auto protocol = take_unsigned(1); protocol > 5)
+          fail(fmt::format("pickle protocol {}; protocols 0 to 5 can be read", protocol));
         break;
       case 0x95:
         if (take_unsigned(8) > bytes_.size() - position_) fail("a frame reaches beyond the end of the file");
         break;
+      case 'I':
+      case 'L':
+      case 'F':
+      case 'S':
+      case 'V': push_line(opcode); break;
+      case 'U': push_text(1); break;
+      case 'T': push_text(4); break;
+      case 'd': {
+        std::vector<PickleValue> items = pop_to_mark();
+        stack_.push_back(PickleValue::dict());
+        set_items(std::move(items));
+        break;
+      }
+      case 'l': {
+        std::vector<PickleValue> items = pop_to_mark();
+        stack_.push_back(PickleValue::list());
+        append(std::move(items));
+        break;
+      }
+      case 'p': remember(take_number()); break;
+      case 'g': recall(take_number()); break;
+      case '2': stack_.push_back(top()); break;
       case 'N': stack_.emplace_back(); break;
       case 0x88: stack_.push_back(PickleValue::boolean(true)); break;
       case 0x89: stack_.push_back(PickleValue::boolean(false)); break;

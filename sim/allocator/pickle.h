@@ -2,7 +2,7 @@
 //
 // PyTorch writes its memory snapshots so. Reading runs nothing: whatever would import or call something in Python
 // (GLOBAL, REDUCE, BUILD …) is refused, as is every opcode that plain data does not need. The opcodes are those of
-// Python's Lib/pickletools.py; protocols 2 to 5 are read, protocol 2 is written.
+// Python's Lib/pickletools.py; protocols 0 to 5 are read, protocol 2 is written.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 
+#include "sim/allocator/frames.h"
 #include "sim/allocator/pickle.h"
 
 namespace ridgeline {
@@ -18,7 +20,9 @@ class SnapshotReader {
   explicit SnapshotReader(const std::string& source) : source_(source) {}
 
   std::vector<MemorySnapshot> read(const PickleValue& root) {
-    const PickleDict& dict = dict_of(root, "the snapshot");
+    // torch.cuda.memory_snapshot() alone is the list of segments.
+    const PickleDict none_but_segments{{{PickleValue::text("segments"), root}}};
+    const PickleDict& dict = root.as_sequence() != nullptr ? none_but_segments : dict_of(root, "the snapshot");
     const PickleValue* segments = dict.find("segments");
     const PickleValue* traces = dict.find("device_traces");
     if (segments == nullptr) fail("the snapshot has no \"segments\"; it should be what _dump_snapshot() writes");
@@ -90,7 +94,14 @@ class SnapshotReader {
     return dict.find("device") != nullptr ? integer(dict, "device", where) : 0;
   }
 
+  static void hold(const PickleDict& block, std::int64_t bytes, std::map<std::string, Holder>& held) {
+    Holder& holder = held[place_of(block)];
+    holder.bytes += bytes;
+    ++holder.blocks;
+  }
+
   void read_segments(const PickleSequence& segments, MemorySnapshot& snapshot) const {
+    std::map<std::string, Holder> held;
     for (std::size_t i = 0; i < segments.items.size(); ++i) {
       if (device_of(segments, i) != snapshot.device) continue;
       const std::string where = fmt::format("segments[{}]", i);
@@ -107,7 +118,9 @@ class SnapshotReader {
       std::int64_t sum = 0;
       for (std::size_t b = 0; b < blocks.items.size(); ++b) {
         const std::string block_where = fmt::format("{}.blocks[{}]", where, b);
-        segment.blocks.push_back(read_block(dict_of(blocks.items[b], block_where), address, block_where));
+        const PickleDict& block = dict_of(blocks.items[b], block_where);
+        segment.blocks.push_back(read_block(block, address, block_where));
+        if (segment.blocks.back().state != BlockView::State::free) hold(block, segment.blocks.back().bytes, held);
         const std::int64_t size = segment.blocks.back().bytes;
         if (size > segment.bytes - sum) fail(fmt::format("the blocks of {} are larger than its total_size", where));
         sum += size;
@@ -119,6 +132,12 @@ class SnapshotReader {
     }
     std::sort(snapshot.segments.begin(), snapshot.segments.end(),
               [](const SegmentView& a, const SegmentView& b) { return a.address < b.address; });
+    for (auto& [place, holder] : held) {
+      holder.place = place;
+      snapshot.holders.push_back(std::move(holder));
+    }
+    std::stable_sort(snapshot.holders.begin(), snapshot.holders.end(),
+                     [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
   }
   StreamPool owner_of(const PickleDict& dict, const std::string& where) const {
     StreamPool owner;
@@ -171,12 +190,25 @@ class SnapshotReader {
       } catch (const std::invalid_argument& error) {
         fail(fmt::format("{}: {}", where, error.what()));
       }
+      if (text(dict, "action", where) == "oom") read_out_of_memory(dict, event.line, where, snapshot);
       if (event.action == HistoryEvent::Action::other) continue;
       event.address = static_cast<Address>(integer(dict, "addr", where));
       event.bytes = bytes(dict, "size", where);
       if (dict.find("stream") != nullptr) event.stream = integer(dict, "stream", where);
       snapshot.history.events.push_back(event);
     }
+  }
+
+  void read_out_of_memory(const PickleDict& dict, std::uint32_t line, const std::string& where,
+                          MemorySnapshot& snapshot) const {
+    OutOfMemoryEvent event;
+    event.line = line;
+    event.bytes = bytes(dict, "size", where);
+    event.device_free = -1;
+    for (const char* key : {"device_free", "addr"})  // before PyTorch 2.1 it lay where others have their address
+      if (event.device_free < 0 && dict.find(key) != nullptr) event.device_free = bytes(dict, key, where);
+    event.place = place_of(dict);
+    snapshot.out_of_memory.push_back(std::move(event));
   }
 
   void read_settings(const PickleDict& dict, AllocatorSettings& settings) const {
@@ -209,10 +241,6 @@ class SnapshotReader {
 };
 
 }  // namespace
-
-bool looks_like_pickle(std::string_view bytes) {
-  return !bytes.empty() && static_cast<unsigned char>(bytes[0]) == 0x80;
-}
 
 std::vector<MemorySnapshot> read_snapshots(std::string_view bytes, const std::string& source) {
   return SnapshotReader(source).read(read_pickle(bytes, source));

@@ -22,6 +22,20 @@ struct StreamPool {
   bool operator==(const StreamPool&) const = default;
 };
 
+/// A request that could not be met.
+struct OutOfMemoryEvent {
+  std::uint32_t line = 0;        ///< counts the events of the history from 1
+  std::int64_t bytes = 0;        ///< that were requested
+  std::int64_t device_free = 0;  ///< bytes of the device, as the driver said then; -1: not recorded
+  std::string place;             ///< of the request: place_of()
+};
+
+/// Blocks in use that were requested at one place.
+struct Holder {
+  std::string place;  ///< empty where no stack was recorded
+  std::int64_t bytes = 0, blocks = 0;
+};
+
 /// Of one device.
 struct MemorySnapshot {
   std::int64_t device = 0;
@@ -29,11 +43,10 @@ struct MemorySnapshot {
   AllocationHistory history;          ///< `line` counts its events from 1. Empty where none was recorded
   std::vector<SegmentView> segments;  ///< as they are; `stream` counts `owners`; pending blocks are active_pending_free
   std::vector<StreamPool> owners;     ///< whose segments there are
-  AllocatorSettings settings;         ///< as far as the snapshot names them
+  std::vector<OutOfMemoryEvent> out_of_memory;
+  std::vector<Holder> holders;  ///< of the segments, the largest first
+  AllocatorSettings settings;   ///< as far as the snapshot names them
 };
-
-/// True where a file starts as a pickle does (and no text does).
-bool looks_like_pickle(std::string_view bytes);
 
 /// Throws UserError with `source` and the key or event that is missing or wrong.
 /// Those of all devices with a history or segments, by device.

@@ -61,36 +61,20 @@ std::vector<GivenFile> given_files(const CLI::App& program, const std::vector<st
   return files;
 }
 
-/// The file that a message about a file begins with.
-std::string file_of(const std::string& message) {
-  std::error_code ignored;
-  for (std::size_t colon = message.find(':'); colon != std::string::npos; colon = message.find(':', colon + 1)) {
-    const std::string begin = message.substr(0, colon);
-    if (std::filesystem::exists(begin, ignored)) return begin;
-    if (colon > 4096) break;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string wrong_file_given(const CLI::App& program, const std::vector<std::string>& words,
                              const std::string& message) {
   try {
     std::vector<GivenFile> files = given_files(program, words);
-    const std::string blamed = file_of(message);
+    const std::string blamed = recognition::file_of_message(message);
     const bool known =
         std::any_of(files.begin(), files.end(), [&](const GivenFile& one) { return one.path == blamed; });
     const bool typed = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
       return !blamed.empty() && word.ends_with(blamed);  // also behind "--keep="
     });
     if (!known && typed) return "";
-    if (!known && !blamed.empty()) {
-      // A file that another one names may be given as any of these.
-      const recognition::Recognised seen = recognition::recognise(blamed);
-      if (seen.kind == nullptr || !seen.kind->taken.empty()) return "";
-      return recognition::wrong_file(blamed, "");
-    }
+    if (!known && !blamed.empty()) return recognition::about_file_of(message);
     std::error_code ignored;
     for (const GivenFile& file : files) {
       if (file.role.empty() || file.path.empty() || !std::filesystem::exists(file.path, ignored)) continue;

@@ -1,5 +1,5 @@
 // ridgeline memory: a recorded allocation history through the caching allocator, as it was or under other settings; of
-// a memory snapshot without a history, its segments as they are.
+// a memory snapshot without a history, its segments as they are; of what PyTorch printed, why memory ran out.
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
@@ -15,8 +15,13 @@ void add_memory_command(CLI::App& program, Outcome&) {
     std::string format = "text";
   };
   auto options = std::make_shared<Options>();
-  auto* command = program.add_subcommand("memory", "replay an allocation history through the caching allocator");
-  command->add_option("file", options->question.file, "csv history or PyTorch memory snapshot (plain or gzip)")
+  auto* command = program.add_subcommand(
+      "memory", "an allocation history or snapshot through the caching allocator; an out-of-memory error explained");
+  command
+      ->add_option("file", options->question.file,
+                   "PyTorch memory snapshot (pickle, torch.save, the viewer's page), csv history, or a log with an "
+                   "out-of-memory "
+                   "error, memory_summary() or memory_stats(); plain or gzip")
       ->required();
   command->add_option("--settings", options->question.settings, "as PYTORCH_ALLOC_CONF, e.g. expandable_segments:True");
   command->add_option("--capacity", options->question.capacity, "memory of the device, e.g. \"24 GiB\"");

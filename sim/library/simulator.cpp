@@ -10,6 +10,7 @@
 #include "sim/config/config_error.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/recognition/recognise.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/comparison_report.h"
 #include "sim/report/fit_report.h"
@@ -45,10 +46,13 @@ auto translated(const Work& work) {
     const UnderBudget under(&budget);
     return work();
   } catch (const config::ConfigError& error) {
+    if (const std::string sentence = recognition::about_file_of(error.what()); !sentence.empty())
+      throw Mistake(sentence, error.origin().name ? *error.origin().name : "", 0, 0, "");
     throw Mistake(error.what(), error.origin().name ? *error.origin().name : "", error.origin().line,
                   error.origin().column, error.key());
   } catch (const UserError& error) {
-    throw Mistake(error.what(), "", 0, 0, "");
+    const std::string sentence = recognition::about_file_of(error.what());
+    throw Mistake(sentence.empty() ? error.what() : sentence, "", 0, 0, "");
   } catch (const OverBudget& error) {
     throw Mistake(error.what(), "", 0, 0, "");
   } catch (const Cancelled&) {

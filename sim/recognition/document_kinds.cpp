@@ -132,7 +132,7 @@ std::string held(const Outline& outline, std::string_view key) {
 
 /// The tool whose training configuration it is; "" where it is none.
 std::string tool_of(const Sample& sample) {
-  constexpr std::size_t kLongest = std::size_t{1} << 20;
+  constexpr std::size_t kLongest = std::size_t{200} << 10;  // no configuration of a tool is as long as a sample
   if (sample.compressed || sample.head.size() >= kLongest) return "";
   try {
     return training_files::tool_of_file(sample.path);

@@ -132,6 +132,13 @@ Recognised recognise(const std::string& path) {
   return seen.kind == nullptr || seen.kind->name == "empty" || seen.kind->name == "binary" ? named("gzip") : seen;
 }
 
+Recognised recognise_bytes(const std::string& path, std::string_view bytes) {
+  const std::string ending = in_small_letters(std::filesystem::path(path).extension().string());
+  const std::string_view head = bytes.substr(0, kPart);
+  const std::string_view tail = bytes.size() > kPart ? bytes.substr(std::max(kPart, bytes.size() - kPart)) : "";
+  return kind_of_sample({path, ending == ".gz" ? "" : ending, head, tail, ending == ".gz"});
+}
+
 std::string wrong_file(const std::string& path, std::string_view role) {
   const Recognised seen = recognise(path);
   if (seen.kind == nullptr || takes(*seen.kind, role)) return "";
@@ -145,6 +152,24 @@ std::string wrong_file(const std::string& path, std::string_view role) {
     if (const std::string others = taken_by(role); !others.empty())
       sentence += fmt::format("; {} reads {}", role, others);
   return sentence;
+}
+
+std::string file_of_message(const std::string& message) {
+  constexpr std::size_t kLongest = 4096;
+  std::error_code ignored;
+  for (std::size_t colon = message.find(':'); colon < kLongest; colon = message.find(':', colon + 1))
+    if (const std::string begin = message.substr(0, colon); std::filesystem::exists(begin, ignored)) return begin;
+  return "";
+}
+
+std::string about_file_of(const std::string& message) {
+  const std::string path = file_of_message(message);
+  if (path.empty()) return "";
+  const Recognised seen = recognise(path);
+  for (const std::string_view role :
+       {"predict", "replay", "sweep", "--model", "--hardware", "--cluster", "--host", "--software", "--from"})
+    if (seen.kind == nullptr || takes(*seen.kind, role)) return "";
+  return wrong_file(path, "");
 }
 
 void check_file(const std::string& path, std::string_view role) {

@@ -27,6 +27,9 @@ struct Sample {
 /// Reads a part of the file. Never throws for what is in it.
 Recognised recognise(const std::string& path);
 
+/// The same of a file whose bytes, decompressed, were read already.
+Recognised recognise_bytes(const std::string& path, std::string_view bytes);
+
 // The steps of recognise(), in this order. Each gives a kind's name or "".
 std::string_view kind_by_bytes(const Sample& sample);
 Recognised kind_by_keys(const Sample& sample);
@@ -36,6 +39,10 @@ Recognised kind_of_folder(const std::string& path);
 /// "FILE: is a memory snapshot of PyTorch; type: ridgeline memory FILE" where `role` (a command, or an option with its
 /// dashes) does not take such a file; "" where it does, or where the file's kind cannot be told.
 std::string wrong_file(const std::string& path, std::string_view role);
+/// The file that a message about a file begins with; "" where it begins with none.
+std::string file_of_message(const std::string& message);
+/// That sentence of a file that a message begins with and that no scenario and no option of a question can name.
+std::string about_file_of(const std::string& message);
 /// Throws UserError with that sentence.
 void check_file(const std::string& path, std::string_view role);
 

@@ -10,6 +10,9 @@
 #include "sim/allocator/recorded_run.h"
 #include "sim/allocator/replay.h"
 #include "sim/allocator/snapshot.h"
+#include "sim/allocator/snapshot_container.h"
+#include "sim/recognition/recognise.h"
+#include "sim/report/out_of_memory_report.h"
 #include "sim/units/parse.h"
 #include "sim/units/user_error.h"
 
@@ -41,6 +44,7 @@ struct DeviceMemoryReport {
   std::optional<SegmentSums> segments;  ///< at the moment of the snapshot
   std::optional<RecordedRun> recorded;  ///< of a snapshot with a history
   std::optional<HistoryReplay> replay;
+  std::optional<OutOfMemoryState> out_of_memory;
   bool as_it_was = true;  ///< neither settings nor a capacity of the person's own
 
   /// Of the recording where that is what was asked for; of the replay under other settings.
@@ -102,6 +106,7 @@ nlohmann::ordered_json as_json(const DeviceMemoryReport& report) {
   }
   if (report.segments) device.update(segments_json(*report.segments));
   if (report.recorded) device["recorded"] = recorded_json(*report.recorded);
+  if (report.out_of_memory) device["out_of_memory_event"] = out_of_memory_json(*report.out_of_memory);
   return device;
 }
 
@@ -154,6 +159,7 @@ std::string as_text(const std::string& file, const DeviceMemoryReport& report) {
                     report.recorded->blocks_before, exact_gib(report.recorded->reserved_before));
   out += replay_lines(report);
   if (report.recorded) out += pool_lines(*report.recorded);
+  if (report.out_of_memory) out += out_of_memory_text(*report.out_of_memory);
   if (report.recorded)
     for (const std::string& gap : report.recorded->gaps) out += fmt::format("  INCOMPLETE: {}\n", gap);
   return out;
@@ -167,6 +173,7 @@ DeviceMemoryReport report_of(const MemorySnapshot& snapshot, ReplayOptions repla
   report.as_it_was = options.settings.empty() && options.capacity.empty();
   if (snapshot.history.events.empty()) return report;
   report.recorded = recorded_run(snapshot);
+  if (!snapshot.out_of_memory.empty()) report.out_of_memory = out_of_memory_state(snapshot, *report.recorded);
   if (options.settings.empty()) replay_options.settings = snapshot.settings;
   replay_options.before = report.recorded->before;
   report.replay = replay(report.recorded->history, replay_options);
@@ -205,18 +212,48 @@ ReplayOptions replay_options_of(const HistoryQuestion& options) {
   return replay_options;
 }
 
-std::vector<DeviceMemoryReport> reports_of(const HistoryQuestion& options) {
+/// A file of memory, read once.
+struct MemoryFile {
+  std::string_view kind;  ///< of recognition's table; "history" where it cannot be told
+  std::string bytes;
+};
+
+MemoryFile read_memory_file(const std::string& file) {
+  MemoryFile memory{"history", history_bytes(file)};
+  if (const recognition::FileKind* kind = recognition::recognise_bytes(file, memory.bytes).kind; kind != nullptr)
+    memory.kind = kind->name;
+  return memory;
+}
+
+/// What PyTorch printed, where the file holds that.
+struct PrintedMemory {
+  std::vector<OutOfMemoryText> errors;
+  std::vector<AllocatorTotals> totals;
+  std::string_view name;  ///< of the function that printed the totals
+};
+
+std::optional<PrintedMemory> printed_memory(const MemoryFile& memory) {
+  PrintedMemory printed;
+  if (memory.kind == "out-of-memory") printed.errors = out_of_memory_texts(memory.bytes);
+  if (memory.kind == "memory-summary") printed.totals = memory_summaries(memory.bytes);
+  printed.name = "memory_summary()";
+  if (memory.kind == "memory-stats")
+    if (const auto stats = memory_stats(memory.bytes)) printed.totals = {*stats}, printed.name = "memory_stats()";
+  if (printed.errors.empty() && printed.totals.empty()) return {};
+  return printed;
+}
+
+std::vector<DeviceMemoryReport> reports_of(const MemoryFile& memory, const HistoryQuestion& options) {
   const ReplayOptions replay_options = replay_options_of(options);
-  const std::string bytes = history_bytes(options.file);
   std::vector<DeviceMemoryReport> reports;
-  if (looks_like_pickle(bytes)) {
-    for (const MemorySnapshot& snapshot : read_snapshots(bytes, options.file))
+  if (memory.kind == "snapshot" || memory.kind == "memory-page" || memory.kind == "pickle") {
+    for (const MemorySnapshot& snapshot : read_snapshots(unpacked_snapshot(memory.bytes, options.file), options.file))
       reports.push_back(report_of(snapshot, replay_options, options));
     if (reports.empty()) reports.push_back(report_of({}, replay_options, options));
   } else {
     if (options.device >= 0) throw UserError(fmt::format("--device: {} is a history of one device", options.file));
     DeviceMemoryReport& report = reports.emplace_back();
-    const AllocationHistory history = parse_history(bytes, options.file);
+    const AllocationHistory history = parse_history(memory.bytes, options.file);
     if (history.events.empty()) throw UserError(fmt::format("{}: no allocations after the header", options.file));
     report.replay = replay(history, replay_options);
   }
@@ -226,7 +263,10 @@ std::vector<DeviceMemoryReport> reports_of(const HistoryQuestion& options) {
 }  // namespace
 
 nlohmann::ordered_json history_json(const HistoryQuestion& question) {
-  const std::vector<DeviceMemoryReport> reports = reports_of(question);
+  const MemoryFile memory = read_memory_file(question.file);
+  if (const auto printed = printed_memory(memory))
+    return printed->errors.empty() ? totals_json(printed->totals) : out_of_memory_json(printed->errors);
+  const std::vector<DeviceMemoryReport> reports = reports_of(memory, question);
   nlohmann::ordered_json json = as_json(reports[chosen_device(reports, question)]);
   if (reports.size() > 1)
     for (const DeviceMemoryReport& report : reports) json["devices"].push_back(as_json(report));
@@ -234,7 +274,11 @@ nlohmann::ordered_json history_json(const HistoryQuestion& question) {
 }
 
 std::string history_text(const HistoryQuestion& question) {
-  const std::vector<DeviceMemoryReport> reports = reports_of(question);
+  const MemoryFile memory = read_memory_file(question.file);
+  if (const auto printed = printed_memory(memory))
+    return printed->errors.empty() ? totals_text(question.file, printed->name, printed->totals)
+                                   : out_of_memory_text(question.file, printed->errors);
+  const std::vector<DeviceMemoryReport> reports = reports_of(memory, question);
   std::string text = as_text(question.file, reports[chosen_device(reports, question)]);
   if (reports.size() < 2) return text;
   text += "\n  device   peak allocated    peak reserved   (--device shows one)\n";

@@ -8,7 +8,7 @@
 namespace ridgeline {
 
 struct HistoryQuestion {
-  std::string file;          ///< csv history or PyTorch memory snapshot, plain or gzip
+  std::string file;          ///< csv history, snapshot, page of the viewer or printed text of PyTorch, plain or gzip
   std::string settings;      ///< as PYTORCH_ALLOC_CONF; empty: those of the recording
   std::string capacity;      ///< "24 GiB"; empty: without end
   std::int64_t device = -1;  ///< of a snapshot of several; -1: the first with a history

@@ -89,7 +89,7 @@ TEST_P(WrittenByPython, a_file_with_any_byte_changed_is_read_or_refused) {
   EXPECT_GT(refused, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, WrittenByPython, testing::Values(2, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Protocols, WrittenByPython, testing::Values(0, 1, 2, 4, 5));
 
 TEST(Pickle, what_is_written_reads_back_and_writes_the_same_again) {
   const Value shared = Value::list({Value::integer(7)});

@@ -7,6 +7,7 @@
 
 #include "sim/allocator/pickle.h"
 #include "sim/allocator/replay.h"
+#include "sim/allocator/snapshot_container.h"
 
 namespace ridgeline {
 namespace {
@@ -28,7 +29,7 @@ std::string replaced(std::string bytes, const std::string& what, const std::stri
 }
 
 TEST(Snapshot, reads_segments_and_history_of_every_protocol_alike) {
-  for (const char* protocol : {"2", "4", "5"}) {
+  for (const char* protocol : {"0", "1", "2", "4", "5"}) {
     const MemorySnapshot snapshot =
         read_snapshot(history_bytes(kFolder + "snapshot-" + protocol + ".pickle"), "a.pickle");
     ASSERT_EQ(snapshot.segments.size(), 1u);
@@ -56,12 +57,6 @@ TEST(Snapshot, recorded_by_pytorch_replays_to_its_own_peaks_and_segments) {
   EXPECT_EQ(result.segment_allocations.size(), snapshot.segments.size());
 }
 
-TEST(Snapshot, a_pickle_is_told_from_text_by_its_first_byte) {
-  EXPECT_TRUE(looks_like_pickle("\x80\x04N."));
-  EXPECT_FALSE(looks_like_pickle("action,addr,size,stream\n"));
-  EXPECT_FALSE(looks_like_pickle(""));
-}
-
 TEST(Snapshot, names_what_is_missing_or_wrong) {
   const std::string bytes = history_bytes(kFolder + "snapshot-4.pickle");
   EXPECT_EQ(error_of(write_pickle(PickleValue::list())), "a.pickle: the snapshot is not a dict");
@@ -70,6 +65,62 @@ TEST(Snapshot, names_what_is_missing_or_wrong) {
   EXPECT_THAT(error_of(replaced(bytes, "inactive", "inactivo")), HasSubstr("blocks[1] is \"inactivo\""));
   EXPECT_THAT(error_of(replaced(bytes, "free_completed", "free_computed_")), HasSubstr("did you mean free_completed?"));
   EXPECT_EQ(error_of(bytes), "");
+}
+
+/// A snapshot of one segment of 20 MiB whose history ends out of memory.
+PickleValue ended_out_of_memory() {
+  const auto text = [](const char* value) { return PickleValue::text(value); };
+  const auto frame = [&](const char* file, int line, const char* name) {
+    return PickleValue::dict(
+        {{text("filename"), text(file)}, {text("line"), PickleValue::integer(line)}, {text("name"), text(name)}});
+  };
+  const PickleValue frames =
+      PickleValue::list({frame("??", 0, "at::empty"), frame("/x/torch/nn/functional.py", 9, "linear"),
+                         frame("/home/me/train.py", 12, "step")});
+  const PickleValue blocks = PickleValue::list(
+      {PickleValue::dict({{text("size"), PickleValue::integer(4 << 20)},
+                          {text("requested_size"), PickleValue::integer(4 << 20)},
+                          {text("state"), text("active_allocated")},
+                          {text("frames"), frames}}),
+       PickleValue::dict({{text("size"), PickleValue::integer(16 << 20)}, {text("state"), text("inactive")}})});
+  const PickleValue segments =
+      PickleValue::list({PickleValue::dict({{text("address"), PickleValue::integer(1 << 30)},
+                                            {text("total_size"), PickleValue::integer(20 << 20)},
+                                            {text("segment_type"), text("large")},
+                                            {text("blocks"), blocks}})});
+  const PickleValue event = PickleValue::dict({{text("action"), text("oom")},
+                                               {text("size"), PickleValue::integer(64 << 20)},
+                                               {text("device_free"), PickleValue::integer(1 << 20)},
+                                               {text("frames"), frames}});
+  return PickleValue::dict(
+      {{text("segments"), segments}, {text("device_traces"), PickleValue::list({PickleValue::list({event})})}});
+}
+
+TEST(Snapshot, keeps_the_out_of_memory_event_and_who_holds_memory) {
+  const MemorySnapshot snapshot = read_snapshot(write_pickle(ended_out_of_memory()), "a.pickle");
+  ASSERT_EQ(snapshot.out_of_memory.size(), 1u);
+  EXPECT_EQ(snapshot.out_of_memory[0].line, 1u);
+  EXPECT_EQ(snapshot.out_of_memory[0].bytes, 64 << 20);
+  EXPECT_EQ(snapshot.out_of_memory[0].device_free, 1 << 20);
+  EXPECT_EQ(snapshot.out_of_memory[0].place, "linear in functional.py:9, called by train.py:12 step");
+  ASSERT_EQ(snapshot.holders.size(), 1u);
+  EXPECT_EQ(snapshot.holders[0].bytes, 4 << 20);
+  EXPECT_EQ(snapshot.holders[0].place, snapshot.out_of_memory[0].place);
+}
+
+TEST(Snapshot, comes_out_of_the_viewers_page_and_of_torch_save) {
+  const std::string pickle = history_bytes(kFolder + "snapshot-2.pickle");
+  const auto peak_of = [](const std::string& bytes) {
+    return replay(read_snapshot(unpacked_snapshot(bytes, "a"), "a").history, {}).peak_allocated;
+  };
+  EXPECT_EQ(peak_of(pickle), 5 << 20);
+  EXPECT_EQ(peak_of(history_bytes(kFolder + "snapshot.html")), 5 << 20);
+  EXPECT_EQ(peak_of(history_bytes(kFolder + "snapshot.pt")), 5 << 20);
+  const std::string saved = history_bytes(kFolder + "snapshot.pt");
+  for (std::size_t length = 4; length < saved.size(); length += 7)
+    EXPECT_THROW(read_snapshot(unpacked_snapshot(saved.substr(0, length), "a"), "a"), UserError) << length;
+  EXPECT_THROW(unpacked_snapshot("<html></html>", "a"), UserError);
+  EXPECT_THROW(unpacked_snapshot("<\"base64\": \"gA", "a"), UserError);
 }
 
 }  // namespace

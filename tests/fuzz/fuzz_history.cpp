@@ -3,6 +3,7 @@
 
 #include "sim/allocator/replay.h"
 #include "sim/allocator/snapshot.h"
+#include "sim/allocator/snapshot_container.h"
 #include "sim/units/user_error.h"
 #include "tests/fuzz/fuzz_targets.h"
 
@@ -32,8 +33,8 @@ std::string fuzz_history(const std::uint8_t* data, std::size_t size) {
   try {
     AllocationHistory history;
     AllocatorSettings settings;
-    if (looks_like_pickle(text)) {
-      MemorySnapshot snapshot = read_snapshot(text, "input");
+    if (!text.starts_with("action") && text.find_first_of("\x80(}]<P") == 0) {
+      MemorySnapshot snapshot = read_snapshot(unpacked_snapshot(std::string(text), "input"), "input");
       history = std::move(snapshot.history);
       settings = snapshot.settings;
     } else {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sim/report/out_of_memory_report.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 
@@ -108,6 +109,57 @@ TEST_F(HistoryReport, MistakesNameTheirOption) {
   EXPECT_THAT(mistake(other), HasSubstr("--device: "));
   std::ofstream(file) << "action,addr,size,stream\n";
   EXPECT_THAT(mistake(question()), HasSubstr("no allocations after the header"));
+}
+
+// Two of three blocks of 40 MiB are free, but not side by side: 64 MiB need another segment, or pages.
+TEST(OutOfMemoryReport, SaysWhatWouldHaveHelped) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  MemorySnapshot snapshot;
+  std::uint32_t line = 0;
+  const auto add = [&](HistoryEvent::Action action, Address address, std::int64_t bytes) {
+    snapshot.history.events.push_back({action, address, bytes, 0, ++line});
+  };
+  using Action = HistoryEvent::Action;
+  for (const Address at : {1, 2, 3}) {
+    add(Action::segment_alloc, at << 32, 40 * kMiB);
+    add(Action::alloc, at << 32, 40 * kMiB);
+  }
+  for (const Address at : {1, 3}) {
+    add(Action::free_requested, at << 32, 40 * kMiB);
+    add(Action::free_completed, at << 32, 40 * kMiB);
+  }
+  for (const Address at : {1, 2, 3}) {
+    const auto state = at == 2 ? BlockView::State::allocated : BlockView::State::free;
+    snapshot.segments.push_back(
+        {at << 32, 40 * kMiB, PoolKind::large, 0, false, {{at << 32, 40 * kMiB, 40 * kMiB, state}}});
+  }
+  snapshot.owners.resize(1);
+  snapshot.out_of_memory.push_back({++line, 64 * kMiB, 4 * kMiB, "train.py:3 step"});
+  const OutOfMemoryState state = out_of_memory_state(snapshot, recorded_run(snapshot));
+  EXPECT_EQ(state.allocated, 40 * kMiB);
+  EXPECT_EQ(state.reserved, 120 * kMiB);
+  EXPECT_EQ(state.largest_free_block, 40 * kMiB);
+  EXPECT_TRUE(state.expandable_segments_would_do);
+  EXPECT_THAT(out_of_memory_text(state), HasSubstr("expandable_segments:True"));
+  EXPECT_THAT(out_of_memory_text(state), HasSubstr("64.0 MiB by train.py:3 step"));
+  snapshot.out_of_memory.back().bytes = 100 * kMiB;
+  const OutOfMemoryState more = out_of_memory_state(snapshot, recorded_run(snapshot));
+  EXPECT_FALSE(more.expandable_segments_would_do);
+  EXPECT_THAT(out_of_memory_text(more), HasSubstr("16.0 MiB too little"));
+}
+
+TEST(OutOfMemoryReport, OfATextIsFoundInALog) {
+  const std::string file = temporary_path("train.log");
+  std::ofstream(file)
+      << "step 1\nCUDA out of memory. Tried to allocate 22.00 MiB. GPU 0 has a total capacity of 23.65 GiB of "
+         "which 11.06 MiB is free. Of the allocated memory 22.90 GiB is allocated by PyTorch, and 194.87 MiB "
+         "is reserved by PyTorch but unallocated.\n";
+  const json out = json(history_json({file, "", "", -1}));
+  EXPECT_EQ(out["source"], "out_of_memory_text");
+  EXPECT_EQ(out["errors"][0]["line"], 2);
+  EXPECT_EQ(out["errors"][0]["requested_bytes"], 22 << 20);
+  EXPECT_THAT(history_text({file, "", "", -1}), HasSubstr("fragmentation"));
+  std::filesystem::remove(file);
 }
 
 }  // namespace
