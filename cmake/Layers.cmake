@@ -7,11 +7,11 @@ endfunction()
 
 # The layers that tests spend their time in. Optimising sanitized code takes three times as long as compiling it, so
 # that the preset `sanitize` does it for these alone.
-set(RIDGELINE_BUSY_LAYERS units input config hardware workload network trace training_files recognition scenario occupancy timing kernels program hierarchy
+set(RIDGELINE_BUSY_LAYERS units input config hardware workload network trace training_files recognition other_simulators scenario occupancy timing kernels program hierarchy
     timeline allocator memory)
 
 # What reads files that somebody else wrote: the same preset counts their branches for the fuzz targets of tests/fuzz.
-set(RIDGELINE_READING_LAYERS units input config hardware workload network trace training_files recognition scenario allocator kernels)
+set(RIDGELINE_READING_LAYERS units input config hardware workload network trace training_files recognition other_simulators scenario allocator kernels)
 set(RIDGELINE_READING_SOURCES sim/study/exercise/expression.cpp sim/study/calibration/probe_result.cpp
     sim/study/sweep/load_sweep.cpp sim/study/sweep/points_file.cpp sim/study/sweep/sweep_scenario.cpp)
 if(RIDGELINE_SANITIZE)

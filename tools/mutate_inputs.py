@@ -121,6 +121,9 @@ def seeds(program, source, folder):
         out.append(("host and software", ".yaml", text, [f"predict {option} {{}} --hardware nvidia-t4 {small}"], []))
     for name, text in read(*("tests/training_files/examples/" + n for n in ("llama_factory.yaml", "deepspeed.json", "torchtitan.toml", "megatron.sh", "nanogpt.py"))):
         out.append(("training file", os.path.splitext(name)[1], text, ["predict --from {} --model gpt2 --hardware nvidia-h200-sxm-141gb --no-advice --set training.sequence_length=64", "predict --from {} --hardware nvidia-h200-sxm-141gb --print-scenario", "predict --from {} --cluster hgx-h100 --model gpt2 --no-advice --set training.sequence_length=64"], []))
+    for name in sorted(os.listdir(os.path.join(source, "tests/fuzz/corpus/any_file"))):
+        for _, text in read("tests/fuzz/corpus/any_file/" + name):
+            out.append(("other file", os.path.splitext(name)[1], text, ["memory {}", "hardware {}", "hardware {} --as cluster", "models {}"], []))
     sweep = json.dumps({"scenario": {"hardware": "nvidia-t4", "model": "nanogpt-char", "training": {"micro_batch": 1, "sequence_length": 32, "precision": "fp32"}}, "axes": {"training.micro_batch": [1, 2], "training.sequence_length": {"range": [16, 64], "step": 16}}}, indent=1).encode()
     out.append(("sweep", ".yaml", sweep, ["sweep {}"], ["/api/sweep"]))
     with open(made, "rb") as file:

@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
                       TextTarget{"profiler_trace", fuzz_recording, 1000},
                       TextTarget{"execution_trace", fuzz_recording, 1000},
                       TextTarget{"kernel_case", fuzz_kernel_case, 1000}, TextTarget{"probe", fuzz_probe, 300},
-                      TextTarget{"history", fuzz_history, 1000},
+                      TextTarget{"history", fuzz_history, 1000}, TextTarget{"any_file", fuzz_any_file, 300},
                       TextTarget{"op_trace", fuzz_replayed_step, 300, "replayed_step"},
                       TextTarget{"scenario", fuzz_described_step, 60, "described_step"}),
     [](const auto& of) { return std::string(of.param.name); });

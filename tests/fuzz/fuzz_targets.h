@@ -48,6 +48,10 @@ std::string fuzz_described_step(const std::uint8_t* data, std::size_t size);
 /// One line of a kernel-case file: answered in one object, with a finite time or a mistake.
 std::string fuzz_kernel_case(const std::uint8_t* data, std::size_t size);
 
+/// A file of any kind: recognised, and what belongs to its kind read: a text of PyTorch's memory, another simulator's
+/// machine, which becomes descriptions that are valid.
+std::string fuzz_any_file(const std::uint8_t* data, std::size_t size);
+
 std::string fuzz_probe(const std::uint8_t* data, std::size_t size);
 std::string fuzz_expression(const std::uint8_t* data, std::size_t size);
 
