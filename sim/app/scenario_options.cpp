@@ -58,7 +58,7 @@ void ScenarioOptions::mind_hardware(bool every_gpu) const {
     return values_[static_cast<std::size_t>(place - flags.begin())];
   };
   if (const std::string hardware = given("--hardware"); !hardware.empty()) hardware_file(hardware);
-  else if (given("--cluster").empty() && !every_gpu && sets_.empty())
+  else if (given("--cluster").empty() && given("--from").empty() && !every_gpu && sets_.empty())
     throw UserError("--hardware: which GPU? `ridgeline hardware` lists them");
 }
 

@@ -79,6 +79,24 @@ void work_out_sizes(Node& tree) {
         entry.value.scalar = std::to_string(*size);
 }
 
+/// Refuses a question that neither the file nor anything beside it says enough for, with the flags to add.
+void mind_what_is_missing(const Node& tree, const std::string& file, const std::string& tool) {
+  std::vector<std::string> missing, flags;
+  const auto mind = [&](bool there, const char* what, const char* flag) {
+    if (!there) missing.emplace_back(what), flags.emplace_back(flag);
+  };
+  mind(tree.find("model") != nullptr, "the network", "--model NETWORK");
+  mind(tree.find("hardware") != nullptr || tree.find("cluster") != nullptr, "the GPU", "--hardware GPU");
+  if (missing.empty()) return;
+  const Node* training = tree.find("training");
+  const auto says = [&](const char* key) { return training != nullptr && training->find(key) != nullptr; };
+  mind(says("micro_batch"), "the batch", "--batch SEQUENCES");
+  mind(says("sequence_length"), "the length of sequences", "--seq TOKENS");
+  throw config::ConfigError({std::make_shared<const std::string>(file), 0, 0}, "",
+                            fmt::format("as {} has it, the file leaves open {}: add {}", tool, fmt::join(missing, ", "),
+                                        fmt::join(flags, " ")));
+}
+
 }  // namespace
 
 LaidUnder lay_under(Node& tree) {
@@ -99,6 +117,7 @@ LaidUnder lay_under(Node& tree) {
     notes.push_back(fmt::format("not known and not used: {}", fmt::join(result.unknown, ", ")));
   notes.insert(notes.end(), result.notes.begin(), result.notes.end());
   tree = laid_over(result.scenario, tree);
+  mind_what_is_missing(tree, file, result.tool);
   make_cluster(tree, result, notes);
   work_out_sizes(tree);
   return {std::move(notes), result.model_changes};

@@ -37,6 +37,7 @@ class Assembler {
       else if (target.find('.') != std::string::npos || target == "software" || target == "model")
         put(target, fact.value);
     network();
+    length();
     gpus();
     batch();
     parallel();
@@ -121,12 +122,26 @@ class Assembler {
       }
   }
 
+  /// A file that names a network and leaves the length to the data gets one, said.
+  void length() {
+    constexpr std::int64_t kTaken = 1024;
+    if (facts_.has("training.sequence_length") || find_path(asked_.tree, "training.sequence_length") != nullptr) return;
+    if (result_.scenario.find("model") == nullptr && !facts_.has("model_name")) return;
+    put("training.sequence_length", std::to_string(kTaken));
+    note(fmt::format("the length of a sequence is left to the data: {} tokens taken; --seq says another", kTaken));
+  }
+
   void gpus() {
     tensor_ = degree_of(facts_, "tensor"), pipeline_ = degree_of(facts_, "pipeline");
     context_ = degree_of(facts_, "context");
     const std::int64_t cut = tensor_ * pipeline_ * context_;
     result_.gpus_per_node = std::max<std::int64_t>(1, facts_.count("gpus_per_node").value_or(8));
     result_.gpus = gpus_of(facts_, asked_);
+    if (result_.gpus < cut && !asked_.gpus) {
+      note(fmt::format("the file has {} GPUs, but tensor {} x pipeline {} x context {} need {}: {} taken", result_.gpus,
+                       tensor_, pipeline_, context_, cut, cut));
+      result_.gpus = cut;
+    }
     if (result_.gpus % cut != 0)
       throw config::ConfigError(origin_, "",
                                 fmt::format("{} GPUs are no multiple of tensor {} x pipeline {} x context {}",

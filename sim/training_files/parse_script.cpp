@@ -129,7 +129,8 @@ class ScriptWords {
     if (const std::size_t equals = out.text.find('=');
         equals != std::string::npos && is_name(std::string_view(out.text).substr(0, equals))) {
       const std::string value = out.text.substr(equals + 1);
-      variables_[out.text.substr(0, equals)] = value;
+      if (value.empty() && unknown_) variables_.erase(out.text.substr(0, equals));  // of an argument of the script
+      else variables_[out.text.substr(0, equals)] = value;
       if (value.find("--") == std::string::npos) return;
       out.text = value;
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "sim/config/config_error.h"
 #include "sim/config/make_node.h"
@@ -13,6 +14,7 @@
 #include "sim/training_files/facts.h"
 #include "sim/training_files/settings.h"
 #include "sim/training_files/tool_table.h"
+#include "sim/units/nearest_name.h"
 
 namespace ridgeline::training_files {
 namespace {
@@ -50,6 +52,44 @@ const ToolTable* recognise(const Settings& settings) {
   throw ConfigError(origin, "", fmt::format("is no training configuration of a tool that is known ({})", tools));
 }
 
+/// A file that another one names: beside it, or below one of the folders that it lies in, as tools are started in the
+/// folder of their repository.
+std::filesystem::path found_near(const std::string& file, const std::string& named) {
+  const std::filesystem::path first = std::filesystem::path(file).parent_path() / named;
+  std::error_code ignored;
+  std::filesystem::path folder = std::filesystem::absolute(file, ignored).parent_path();
+  for (int up = 0; up < 4 && !std::filesystem::is_regular_file(first, ignored); ++up, folder = folder.parent_path())
+    if (std::filesystem::is_regular_file(folder / named, ignored)) return folder / named;
+  return first;
+}
+
+/// DeepSpeed's configuration that a name says: "ds_z3_offload_config.json", "zero2.json".
+std::optional<Settings> meant_by_name(const std::string& named, const config::Origin& origin) {
+  const std::string name = in_small_letters(std::filesystem::path(named).filename().string());
+  std::string stage;
+  for (const std::string_view word :
+       {"zero_stage", "zero-stage", "stage_", "stage", "zero_", "zero-", "zero", "_z", "z", "_s"})
+    for (std::size_t at = name.find(word); stage.empty() && at != std::string::npos; at = name.find(word, at + 1)) {
+      const std::size_t digit = at + word.size();
+      if (digit < name.size() && name[digit] >= '0' && name[digit] <= '3' && (word != "z" || at == 0))
+        stage = name.substr(digit, 1);
+    }
+  if (stage.empty()) return {};
+  Settings meant;
+  meant.form = Form::json;
+  const auto add = [&](const char* key, const std::string& value) {
+    meant.all.push_back({key, config::scalar_node(value, origin)});
+  };
+  add("zero_optimization.stage", stage);
+  add("train_micro_batch_size_per_gpu", "auto");
+  add("bf16.enabled", "auto");
+  if (name.find("offload") != std::string::npos) {
+    add("zero_optimization.offload_optimizer.device", "cpu");
+    if (stage == "3") add("zero_optimization.offload_param.device", "cpu");
+  }
+  return meant;
+}
+
 class Reader {
  public:
   Reader(const Asked& asked, TrainingFile& result) : asked_(asked), result_(result) {}
@@ -80,9 +120,17 @@ class Reader {
     };
     if (!more.held.all.empty()) include(std::move(more.held), file);
     for (const auto& [named, origin] : more.files) {
-      const std::filesystem::path beside = std::filesystem::path(file).parent_path() / named;
+      const std::filesystem::path beside = found_near(file, named);
       std::error_code ignored;
       if (depth >= kDeepest) throw ConfigError(origin, "", "configurations name one another without an end");
+      if (std::optional<Settings> meant;
+          !std::filesystem::is_regular_file(beside, ignored) && (meant = meant_by_name(named, origin))) {
+        result_.notes.push_back(
+            fmt::format("{} is not there: taken as ZeRO stage {} by its name; beside this file it is read", named,
+                        meant->find("zero_optimization.stage")->scalar));
+        include(std::move(*meant), beside.string());
+        continue;
+      }
       if (!std::filesystem::is_regular_file(beside, ignored))
         throw ConfigError(origin, "", fmt::format("{} is not there: put it beside this file", beside.string()));
       include(read_settings(beside.string()), beside.string());

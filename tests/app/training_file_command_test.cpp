@@ -49,11 +49,13 @@ TEST_F(TrainingFileCommand, the_printed_scenario_predicts_the_same) {
 }
 
 TEST_F(TrainingFileCommand, what_the_file_leaves_open_is_asked_for) {
-  const ProgramRun run =
-      run_program("predict --hardware h100 --from " +
-                  file("ds.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"));
+  const std::string path = file("ds.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})");
+  const ProgramRun run = run_program("predict --hardware h100 --from " + path);
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("ds.json: model: missing"));
+  EXPECT_THAT(run.err,
+              HasSubstr("ds.json: as DeepSpeed has it, the file leaves open the network, the batch, the length "
+                        "of sequences: add --model NETWORK --batch SEQUENCES --seq TOKENS"));
+  EXPECT_THAT(run_program("predict --from " + path).err, HasSubstr("--model NETWORK --hardware GPU"));
 }
 
 }  // namespace

@@ -144,6 +144,51 @@ TEST_F(TrainingFiles, what_is_no_such_file_is_refused) {
   EXPECT_EQ(tool_of_file(file("z.yaml", kLlamaFactory)), "LLaMA-Factory");
 }
 
+TEST_F(TrainingFiles, a_length_that_is_left_to_the_data_is_taken_and_said) {
+  const TrainingFile read = read_training_file(
+      file("tune.yaml",
+           "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\ntokenizer: {max_seq_len: null}\n"
+           "batch_size: 2\noptimizer: {_component_: torch.optim.AdamW}\n"));
+  ASSERT_NE(find_path(read.scenario, "training.sequence_length"), nullptr);
+  EXPECT_EQ(find_path(read.scenario, "training.sequence_length")->scalar, "1024");
+  EXPECT_THAT(read.notes, Contains(HasSubstr("--seq says another")));
+}
+
+TEST_F(TrainingFiles, a_deepspeed_file_that_is_not_there_is_taken_by_its_name) {
+  for (const auto& [name, stage] : {std::pair{"examples/deepspeed/ds_z3_config.json", "zero3"},
+                                    {"zero2.json", "zero2"},
+                                    {"scripts/zero_stage1_config.json", "zero1"}}) {
+    const TrainingFile read =
+        read_training_file(file("a.yaml", std::string(kLlamaFactory) + "deepspeed: " + name + "\n"), {{}, 8});
+    const config::Node* strategy = find_path(read.scenario, "training.parallel.strategy");
+    ASSERT_NE(strategy, nullptr) << name;
+    EXPECT_EQ(strategy->scalar, stage) << name;
+    EXPECT_THAT(read.notes, Contains(HasSubstr("by its name"))) << name;
+  }
+  EXPECT_THAT(refusal("b.yaml", std::string(kLlamaFactory) + "deepspeed: ds_config.json\n"), HasSubstr("is not there"));
+}
+
+TEST_F(TrainingFiles, an_argument_of_a_launch_script_is_taken_as_not_said) {
+  const TrainingFile read = read_training_file(
+      file("run.sh",
+           "bs=$4\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+           "--num-attention-heads 4 --micro-batch-size 2 --global-batch-size $bs --seq-length 128 "
+           "--max-position-embeddings 128 --vocab-file gpt2-vocab.json --merge-file gpt2-merges.txt\n"));
+  EXPECT_THAT(read.notes, Contains(HasSubstr("global-batch-size is a variable that the script does not set")));
+  EXPECT_EQ(find_path(read.scenario, "model.vocabulary")->scalar, "50257");
+}
+
+TEST_F(TrainingFiles, more_parallel_ranks_than_gpus_take_as_many_as_they_need) {
+  const TrainingFile read = read_training_file(
+      file("run.sh",
+           "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --tensor-model-parallel-size 8 "
+           "--pipeline-model-parallel-size 2 --num-layers 4 --hidden-size 64 --num-attention-heads 8 "
+           "--micro-batch-size 1 --global-batch-size 4 --seq-length 128 --max-position-embeddings 128 "
+           "--vocab-size 1000\n"));
+  EXPECT_EQ(read.gpus, 16);
+  EXPECT_THAT(read.notes, Contains(HasSubstr("16 taken")));
+}
+
 TEST_F(TrainingFiles, nanogpt_divides_its_accumulation_by_the_gpus) {
   const std::string train =
       file("train.py", "batch_size = 12\nblock_size = 1024\ngradient_accumulation_steps = 5 * 8\n");
