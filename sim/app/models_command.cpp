@@ -12,7 +12,7 @@ namespace ridgeline::app {
 namespace {
 
 struct ModelsOptions {
-  std::string name, format = "text";
+  std::string name, format = "text", part;
   bool names = false;
 };
 
@@ -26,7 +26,8 @@ void run(const ModelsOptions& options) {
   std::vector<ModelDescription> models;
   if (options.name.empty())
     for (const std::string& name : names) models.push_back(load_model(name));
-  else models.push_back(load_model(options.name));
+  else if (options.part.empty()) models.push_back(load_model(options.name));
+  else models.push_back(load_model(options.name, {{"part", options.part, "--part " + options.part}}));
   if (options.format == "json") {
     auto out = nlohmann::ordered_json::array();
     for (const ModelDescription& model : models) out.push_back(model_json(model));
@@ -42,6 +43,8 @@ void add_models_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<ModelsOptions>();
   auto* command = program.add_subcommand("models", "list the networks, or show one with its parameters");
   command->add_option("name", options->name, "a name of models/, a path, a HuggingFace config.json");
+  command->add_option("--part", options->part, "of a multimodal network: text, vision or both")
+      ->check(CLI::IsMember({"text", "vision", "both"}));
   command->add_flag("--names", options->names, "the names alone, a line each");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->callback([options] { run(*options); });

@@ -13,6 +13,7 @@ namespace {
 // clang-format off
 constexpr auto kFlags = std::to_array<ShortFlag>({
     {"--model", "model={}", "model={}", "network: a name of models/, a path, a HuggingFace config.json", "--network --model-name --model-name-or-path"},
+    {"--part", "model.part={}", "model.part={}", "of a multimodal network: text, vision or both (default)", ""},
     {"--hardware", "hardware={}", "hardware={}", "GPU: a name of hw/ or a path", "--gpu --device --card --hw"},
     {"--cluster", "cluster={}", "cluster={}", "several GPUs: a name of hw/clusters/ or a path", "--node --machine"},
     {"--batch", "training.micro_batch={}", "inference.sequences={}", "sequences in one forward pass", "--batch-size --micro-batch --micro-batch-size --per-device-train-batch-size --bs"},

@@ -48,9 +48,9 @@ class ConfigReading {
     }
     return false;
   }
-  void require(const char* key, std::initializer_list<const char*> names) {
-    if (!copy(key, names))
-      config_.fail(fmt::format("{} is missing, which a {} needs", *names.begin(), config_["model_type"].text()));
+  /// The same; `otherwise` is what the class of Transformers takes where none is there.
+  void copy(const char* key, const char* name, int otherwise) {
+    if (!copy(key, {name})) text(key, std::to_string(otherwise));
   }
   /// A key that is looked at elsewhere.
   void note_read(const char* name) { read_.insert(name); }
@@ -155,20 +155,21 @@ std::string bert_head(const Value& config) {
 /// A decoder predicts the next token.
 void require_language_model(const Value& config, std::initializer_list<std::string_view> known) {
   const std::string name = architecture_of(config);
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto same = [&](std::string_view one) { return in_small_letters(one) == in_small_letters(name); };
+  if (name.empty() || std::any_of(known.begin(), known.end(), same)) return;  // LLaMAForCausalLM of early 2023
   config["architectures"].list().front().fail(
       fmt::format("'{}' has no head here; expected {}", name, fmt::join(known, " or ")));
 }
 
 void read_bert(const Value& config, ConfigReading& out) {
   out.text("family", "bert");
-  out.require("layers", {"num_hidden_layers"});
-  out.require("heads", {"num_attention_heads"});
-  out.require("hidden", {"hidden_size"});
-  out.require("vocabulary", {"vocab_size"});
-  out.copy("feed_forward", {"intermediate_size"});
-  out.copy("max_positions", {"max_position_embeddings"});
-  out.copy("type_vocabulary", {"type_vocab_size"});
+  out.copy("layers", "num_hidden_layers", 12);
+  out.copy("heads", "num_attention_heads", 12);
+  out.copy("hidden", "hidden_size", 768);
+  out.copy("vocabulary", "vocab_size", 30522);
+  out.copy("feed_forward", "intermediate_size", 3072);
+  out.copy("max_positions", "max_position_embeddings", 512);
+  out.copy("type_vocabulary", "type_vocab_size", 2);
   out.copy("dropout", {"hidden_dropout_prob"});
   out.copy("attention_dropout", {"attention_probs_dropout_prob"});
   out.text("activation", activation_of(config["hidden_act"], Type::bert));
@@ -182,11 +183,11 @@ void read_bert(const Value& config, ConfigReading& out) {
 void read_llama(const Value& config, ConfigReading& out) {
   require_language_model(config, {"LlamaForCausalLM", "LlamaModel"});
   out.text("family", "llama");
-  out.require("layers", {"num_hidden_layers"});
-  out.require("heads", {"num_attention_heads"});
-  out.require("hidden", {"hidden_size"});
-  out.require("vocabulary", {"vocab_size"});
-  out.require("feed_forward", {"intermediate_size"});
+  out.copy("layers", "num_hidden_layers", 32);
+  out.copy("heads", "num_attention_heads", 32);
+  out.copy("hidden", "hidden_size", 4096);
+  out.copy("vocabulary", "vocab_size", 32000);
+  out.copy("feed_forward", "intermediate_size", 11008);
   out.copy("key_value_heads", {"num_key_value_heads"});
   out.copy("head_dim", {"head_dim"});
   out.copy("attention_bias", {"attention_bias"});

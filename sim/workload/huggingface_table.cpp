@@ -249,6 +249,16 @@ class TableReading {
     if (named.list().empty()) return known[names.front()].text();
     const Value name = named.list().front();
     if (known[name.text()].exists()) return known[name.text()].text();
+    for (const std::string& one : names)  // LLaMAForCausalLM of early 2023
+      if (in_small_letters(one) == in_small_letters(name.text())) return known[one].text();
+    // A backbone without a head trains with one: a classifier's where there is such a class.
+    const std::string backbone =
+        names.front().substr(0, std::min(names.front().find("For"), names.front().find("LMHead")));
+    if (name.is(backbone + "Model")) {
+      for (const std::string& one : names)
+        if (known[one].is("sequence-classification")) return known[one].text();
+      return known[names.front()].text();
+    }
     // Heads that Transformers gives all decoders (modeling_layers.py), and all encoders but those whose table says no.
     const std::pair<std::string_view, bool> fronts[] = {
         {"ForCausalLM", true}, {"LMHeadModel", true}, {"ForMaskedLM", false}};

@@ -8,11 +8,13 @@
 #include <optional>
 
 #include "sim/config/data_folder.h"
+#include "sim/config/make_node.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/shipped_names.h"
 #include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/composition_keys.h"
+#include "sim/workload/config_part.h"
 #include "sim/workload/huggingface_config.h"
 #include "sim/workload/huggingface_table.h"
 #include "sim/workload/model_keys.h"
@@ -70,7 +72,8 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
 }
 
 ModelDescription read_tree(Node tree, std::string name, const std::vector<Override>& overrides) {
-  for (const Override& change : overrides) config::apply_override(tree, change);
+  for (const Override& change : overrides)
+    if (change.key != "part") config::apply_override(tree, change);
   return read_description(Value(tree), std::move(name));
 }
 
@@ -79,18 +82,45 @@ bool is_path(std::string_view text) {
          text.ends_with(".block");
 }
 
+/// The type of a configuration of 2019, which does not say it; empty where its keys do not tell.
+std::string type_by_keys(const Node& tree) {
+  const auto has = [&](std::string_view key) { return tree.find(key) != nullptr; };
+  if (has("type_vocab_size") && has("hidden_size") && has("num_hidden_layers") && has("num_attention_heads")) {
+    const Node* vocabulary = tree.find("vocab_size");
+    if (has("embedding_size")) return has("num_hidden_groups") ? "albert" : "electra";
+    return vocabulary != nullptr && vocabulary->scalar == "50265" ? "roberta" : "bert";
+  }
+  if (has("n_embd") && has("n_layer") && has("n_head") && has("vocab_size"))
+    return tree.find("vocab_size")->scalar == "40478" ? "openai-gpt" : "gpt2";
+  if (has("d_kv") && has("d_ff") && has("num_layers")) return "t5";
+  if (has("dim") && has("hidden_dim") && has("n_layers") && has("sinusoidal_pos_embds")) return "distilbert";
+  return "";
+}
+
 struct FileTree {
   Node tree;
   std::vector<std::string> unread;
 };
 
-FileTree file_tree(const std::string& path) {
+/// What a change says of the part of a multimodal network; empty where none does.
+std::string part_said(const std::vector<Override>& overrides) {
+  std::string part;
+  for (const Override& change : overrides)
+    if (change.key == "part") part = change.value;
+  return part;
+}
+
+FileTree file_tree(const std::string& path, const std::string& part = "") {
   if (path.ends_with(".block")) return {networks::tree_of_program(path), {}};
   Node tree = config::load_yaml(path);
   if (path.ends_with(".yaml"))  // said of the description, not of the network
     std::erase_if(tree.entries, [](const config::Entry& entry) {
       return entry.key == "aliases" || entry.key == "source" || entry.key == "parameters";
     });
+  if (path.ends_with(".json") && !tree.find("model_type") && !tree.find("_class_name"))
+    if (std::string type = type_by_keys(tree); !type.empty())
+      tree.entries.push_back({"model_type", tree.origin, config::scalar_node(std::move(type), tree.origin)});
+  if (!part.empty()) tree = part_of_config(std::move(tree), part);
   const Value root(tree);
   if (tree.find("model_type") || tree.find("_class_name")) {
     HuggingFaceDescription read = description_from_huggingface(root);
@@ -169,7 +199,7 @@ ModelDescription load_named(const std::string& given, const Value* value, const 
     std::error_code ignored;
     const std::filesystem::path path(given);
     const bool checkpoint = is_there(given) && std::filesystem::is_regular_file(path / "config.json", ignored);
-    FileTree file = file_tree(checkpoint ? (path / "config.json").string() : given);
+    FileTree file = file_tree(checkpoint ? (path / "config.json").string() : given, part_said(overrides));
     ModelDescription d = read_tree(std::move(file.tree), path.stem().string(), overrides);
     d.unread = std::move(file.unread);
     return d;
@@ -184,7 +214,9 @@ ModelDescription load_named(const std::string& given, const Value* value, const 
   const std::filesystem::path models = config::data_folder("models"), file = name + ".yaml";
   std::error_code ignored;
   const bool described = std::filesystem::exists(models / file, ignored);
-  return read_tree(file_tree((described ? models / file : models / "blocks" / file).string()).tree, name, overrides);
+  return read_tree(
+      file_tree((described ? models / file : models / "blocks" / file).string(), part_said(overrides)).tree, name,
+      overrides);
 }
 
 }  // namespace

@@ -228,9 +228,8 @@ TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNam
                        {"vocab_size", 100},
                        {"max_position_embeddings", 512e90}}),
               HasSubstr("is too large a number"));
-  json short_of = kMistral;
-  short_of.erase("hidden_size");
-  EXPECT_THAT(refusal(short_of), HasSubstr("hidden_size is missing, which a mistral needs"));
+  EXPECT_THAT(refusal({{"model_type", "internlm2"}, {"num_hidden_layers", 2}, {"num_attention_heads", 4}}),
+              HasSubstr("is missing, which"));
   EXPECT_EQ(described_network(with({{"some_new_key", 1}})).unread, std::vector<std::string>{"some_new_key"});
 }
 
