@@ -10,11 +10,20 @@
 
 namespace ridgeline {
 
-struct HeldMemory {
+/// Copied, it is a moment that a run can return to.
+struct HeldState {
+  CachingAllocator allocator;
+  std::vector<BlockId> blocks;  ///< by storage
+  BytesByCategory by_category{};
+  std::int64_t peak = 0;  ///< of what is allocated, since the steady state began
+  MemoryResult result{};  ///< its failure, and its peak with what that is made of
+};
+
+struct HeldMemory : HeldState {
   HeldMemory(const StepProgram& made_of, const MemoryOptions& options, std::size_t storages)
-      : program(made_of),
-        allocator(options.settings, DeviceMemory(options.capacity, options.context), options.counts),
-        blocks(storages, kNoBlock) {}
+      : HeldState{CachingAllocator(options.settings, DeviceMemory(options.capacity, options.context), options.counts),
+                  std::vector<BlockId>(storages, kNoBlock)},
+        program(made_of) {}
 
   /// Actions that are run in order, on storages of their own sizes.
   struct Part {
@@ -32,11 +41,6 @@ struct HeldMemory {
   [[nodiscard]] Moment moment(const Action& action, std::uint32_t index) const;
 
   const StepProgram& program;
-  CachingAllocator allocator;
-  std::vector<BlockId> blocks;  ///< by storage
-  BytesByCategory by_category{};
-  std::int64_t peak = 0;  ///< of what is allocated, since the steady state began
-  MemoryResult result;    ///< its failure, and its peak with what that is made of
 };
 
 }  // namespace ridgeline

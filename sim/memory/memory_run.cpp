@@ -17,26 +17,21 @@ namespace {
 
 class Runner {
  public:
-  /// `passes_over`: requests of tokens for small blocks that find the pool as an earlier token found it.
-  Runner(const StepProgram& program, const MemoryOptions& options, bool passes_over)
+  Runner(const StepProgram& program, const MemoryOptions& options)
       : program_(program),
         options_(options),
-        passes_over_(passes_over),
         recording_(options.record_history),
         tokens_(program.token_kernels != nullptr ? std::optional<TokenMemory>(program) : std::nullopt),
         held_(program, options, tokens_ ? tokens_->storages().size() : program.storages.size()) {
     result_.context = options.context;
     reserve();
   }
-  /// Says whether what was passed over would have been different after all: memory ran out meanwhile.
-  [[nodiscard]] bool passed_over_too_much() const { return passed_over_too_much_; }
-
   MemoryResult run() {
     if (run_all() && options_.record_samples) sample_one_more_step();
     const PoolStatistics& all = allocator_.statistics().all;
     // Without a second step the first one has to do.
     result_.peak_reserved = all.reserved_bytes.peak;
-    result_.peak_allocated = std::max(all.allocated_bytes.peak, peak_);
+    result_.peak_allocated = std::max(allocated_at_begin_, peak_);
     result_.cached_unused = result_.peak_reserved - result_.peak_allocated;
     result_.device_used = result_.peak_reserved + result_.context;
     result_.statistics = allocator_.statistics();
@@ -76,7 +71,8 @@ class Runner {
         before_last_step_ = fingerprint();
       }
       result_.steps_run = static_cast<int>(i) + 1;
-      if (!play(steps[i].begin, steps[i].end)) return false;
+      if (i + 1 == steps.size()) valley_ = valley_of_last_step();
+      if (!(i + 1 == steps.size() ? play_last_step() : play(steps[i].begin, steps[i].end))) return false;
     }
     if (steps.size() == 1) return true;
     match_carried_storages();
@@ -85,6 +81,7 @@ class Runner {
       ++result_.steps_run;
       if (state == before_last_step_ && only_held()) break;  // it leaves the state as it finds it
       if (!repeat_last_step()) return false;
+      if (alike_at_valley_) break;
       const std::uint64_t next = fingerprint();
       if (next == state) break;
       state = next;
@@ -94,9 +91,10 @@ class Runner {
 
   void start_steady_state() {
     const PoolStatistics& all = allocator_.statistics().all;
-    result_.first_step_peak_allocated = std::max(all.allocated_bytes.peak, peak_);
+    result_.first_step_peak_allocated = peak_;
     result_.first_step_peak_reserved = all.reserved_bytes.peak;
     allocator_.reset_peaks();
+    allocated_at_begin_ = all.allocated_bytes.current;
     peak_ = 0;
   }
 
@@ -126,7 +124,45 @@ class Runner {
   }
   bool repeat_last_step() {
     for (const auto& [old, now] : carried_) std::swap(blocks_[old], blocks_[now]);
-    return play(program_.steps.back().begin, program_.steps.back().end);
+    return play_last_step();
+  }
+
+  /// Where the last step holds least. Most that one step leaves to the next is gone there: where all that is left lies
+  /// as it lay in the run before, the rest does what it did. Nothing where that would save little.
+  [[nodiscard]] std::optional<std::uint32_t> valley_of_last_step() const {
+    if (options_.record_samples || !only_held() || collects_garbage()) return std::nullopt;
+    if (!program_.repeats.empty() || !program_.tokens.empty()) return std::nullopt;
+    const StepRange step = program_.steps.back();
+    std::int64_t held = 0, least = 0;
+    std::uint32_t valley = step.begin;
+    for (std::uint32_t i = step.begin; i < step.end; ++i) {
+      const Action& action = program_.actions[i];
+      if (action.kind == Action::Kind::allocate) held += program_.storages[action.index].bytes;
+      else if (action.kind == Action::Kind::free) held -= program_.storages[action.index].bytes;
+      if (held >= least) continue;
+      least = held;
+      valley = i + 1;
+    }
+    const bool saves = valley > step.begin && valley - step.begin < (step.end - step.begin) / 2;
+    return saves ? std::optional(valley) : std::nullopt;
+  }
+  bool play_last_step() {
+    const StepRange step = program_.steps.back();
+    if (!valley_ || !only_held()) return play(step.begin, step.end);
+    if (!play(step.begin, *valley_)) return false;
+    const std::uint64_t state = state_of_storages();
+    alike_at_valley_ = std::exchange(at_valley_, state) == state;
+    return alike_at_valley_ || play(*valley_, step.end);
+  }
+  /// Hash of where every storage lies, and of the blocks that are free.
+  [[nodiscard]] std::uint64_t state_of_storages() const {
+    std::uint64_t hash = fingerprint();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i] == kNoBlock) continue;
+      hash = (hash ^ allocator_.address_of(blocks_[i])) * 0x9e3779b97f4a7c15u;
+      hash = (hash ^ hash >> 29 ^ i) * 0xff51afd7ed558ccdu;
+    }
+    return hash;
   }
   void sample_one_more_step() {
     sampling_ = true;
@@ -218,12 +254,15 @@ class Runner {
     return !recording_ && !sampling_ && !program_.device && events_left_ == kAllEvents;
   }
 
+  /// Requests for small blocks and for large ones know nothing of each other while the device has room.
+  [[nodiscard]] bool pools_are_apart() const {
+    const AllocatorSettings& settings = options_.settings;
+    return settings.memory_fraction <= 0 && settings.garbage_collection_threshold <= 0 &&
+           std::all_of(settings.roundup_power2_divisions.begin(), settings.roundup_power2_divisions.end(),
+                       [](int divisions) { return divisions <= 1; });
+  }
   bool play_tokens_of(std::size_t step) {
-    if (passes_over_ && only_held()) {
-      const TokensPlayed played = play_tokens(held_, *tokens_, step);
-      passed_over_too_much_ = played == TokensPlayed::too_few;
-      return played == TokensPlayed::all;
-    }
+    if (only_held() && pools_are_apart()) return play_tokens(held_, *tokens_, step);
     for (std::int64_t token = 0; token < tokens_->tokens(); ++token) {
       tokens_->begin(token, step);
       for (const auto& [before, own] : tokens_->births(step)) blocks_[before] = std::exchange(blocks_[own], kNoBlock);
@@ -278,8 +317,11 @@ class Runner {
 
   const StepProgram& program_;
   const MemoryOptions& options_;
-  bool passes_over_, passed_over_too_much_ = false;
-  std::uint64_t before_last_step_ = 0;  ///< fingerprint()
+  std::uint64_t before_last_step_ = 0;      ///< fingerprint()
+  std::int64_t allocated_at_begin_ = 0;     ///< of the steady state
+  std::optional<std::uint32_t> valley_;     ///< entry of the program's actions
+  std::optional<std::uint64_t> at_valley_;  ///< state_of_storages() there, in the last run
+  bool alike_at_valley_ = false;
   bool sampling_ = false, recording_ = false;
   std::optional<TokenMemory> tokens_;
   HeldMemory held_;
@@ -298,14 +340,7 @@ class Runner {
 }  // namespace
 
 MemoryResult run_memory(const StepProgram& program, const MemoryOptions& options) {
-  const AllocatorSettings& settings = options.settings;
-  const bool plain = settings.memory_fraction <= 0 && settings.garbage_collection_threshold <= 0 &&
-                     std::all_of(settings.roundup_power2_divisions.begin(), settings.roundup_power2_divisions.end(),
-                                 [](int divisions) { return divisions <= 1; });
-  if (program.token_kernels == nullptr || !plain) return Runner(program, options, false).run();
-  Runner quick(program, options, true);
-  MemoryResult result = quick.run();
-  return quick.passed_over_too_much() ? Runner(program, options, false).run() : result;
+  return Runner(program, options).run();
 }
 
 std::int64_t context_bytes(const Gpu& gpu, const Software& software) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -15,13 +16,14 @@ namespace {
 
 class TokenPlayer {
  public:
-  TokenPlayer(HeldMemory& held, TokenMemory& tokens) : held_(held), tokens_(tokens) {}
-  [[nodiscard]] bool changed() const { return changed_; }
+  TokenPlayer(HeldMemory& held, TokenMemory& tokens) : held_(held), tokens_(tokens), kept_{held, 0} {}
 
   static bool is_small(std::int64_t bytes) { return bytes <= kLargestSmall; }
   /// Hash of all that decides where requests for small blocks go, and where those lie that were born in `actions`.
   [[nodiscard]] std::uint64_t small_state(std::span<const Action> actions) const {
-    std::uint64_t hash = held_.allocator.fingerprint(PoolKind::small);
+    return with_births(held_.allocator.fingerprint(PoolKind::small), actions);
+  }
+  [[nodiscard]] std::uint64_t with_births(std::uint64_t hash, std::span<const Action> actions) const {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const BlockId block = held_.blocks[actions[i].index];
       if (actions[i].kind != Action::Kind::allocate || block == kNoBlock) continue;
@@ -50,16 +52,36 @@ class TokenPlayer {
       const std::uint64_t requests = tokens_.small_requests(token);
       std::int64_t alike = token + 1;
       while (alike < tokens_.tokens() && tokens_.small_requests(alike) == requests) ++alike;
-      if (!play_alike(step, token, alike)) return false;
+      if (!play_alike(step, token, alike)) {
+        if (!changed_at_) return false;
+        token = *std::exchange(changed_at_, std::nullopt);
+        if (!play_again(step, token)) return false;
+        continue;
+      }
       token = alike;
     }
     return true;
+  }
+  /// What tokens [kept_.token, token) and some behind them do, and where `token` is then.
+  bool play_again(std::size_t step, std::int64_t& token) {
+    static_cast<HeldState&>(held_) = kept_.state;
+    const std::int64_t end = std::min(token + kTokensBetween, tokens_.tokens());
+    for (token = kept_.token; token < end; ++token)
+      if (!play_token(step, token)) return false;
+    return true;
+  }
+  /// Nothing was passed over that would leave another state in front of `token`.
+  void keep(std::int64_t token) {
+    if (token - kept_.token < kTokensBetween) return;
+    kept_.state = held_;
+    kept_.token = token;
   }
 
   /// Tokens that ask for small blocks alike: until they find their pool as an earlier one did, and then those behind
   /// the last full period.
   bool play_alike(std::size_t step, std::int64_t token, std::int64_t end) {
     std::unordered_map<std::uint64_t, std::int64_t> seen;  // after which token
+    keep(token);
     // Blocks that the token before leaves may be in the other pool.
     if (token == 0 || tokens_.pools(token) != tokens_.pools(token - 1)) {
       if (!play_token(step, token)) return false;
@@ -70,20 +92,27 @@ class TokenPlayer {
     for (bool passes = true; token < end;) {
       tokens_.begin(token, step);
       hand_on(tokens_.births(step));
-      if (!play_blocks(step, large)) return false;
+      if (!play_blocks(step, large)) return fail_at(token);
       const std::int64_t played = token++;
       if (!passes || end - token < 2) continue;
       const auto [entry, fresh] = seen.try_emplace(small_state(tokens_.actions(step)), played);
       if (fresh) continue;
       const std::int64_t period = played - entry->second, passed = (end - token) / period * period;
-      for (const std::int64_t until = token + passed; token < until; ++token) {
+      for (const std::int64_t begin = token, until = token + passed; token < until; ++token) {
+        if ((token - begin) % period == 0) keep(token);
         tokens_.begin(token, step);
         hand_on(large.births);
-        if (!play_large(large, 0, large.actions.size(), {})) return false;
+        if (!play_large(large, 0, large.actions.size(), {})) return fail_at(token);
       }
       passes = false;
     }
     return true;
+  }
+
+  /// Of a token in which memory ran out, or had to be given back.
+  bool fail_at(std::int64_t token) {
+    if (std::exchange(changed_, false)) changed_at_ = token;
+    return false;
   }
 
   /// Requests of a token to the pool of large blocks, and what its small ones come to meanwhile.
@@ -143,8 +172,12 @@ class TokenPlayer {
   bool play_blocks(std::size_t step, const LargeActions& large) {
     constexpr std::size_t kMostPeriod = 4;
     const std::vector<TokenMemory::Block>& blocks = tokens_.blocks(step);
+    const std::size_t reach = tokens_.reach(step);
     std::vector<std::uint64_t> states(blocks.size());
     std::uint32_t at = 0;
+    const auto actions_of = [&](const TokenMemory::Block& block) {
+      return large.all.subspan(block.begin, block.end - block.begin);
+    };
     const auto play_until = [&](std::uint32_t end) {
       const std::uint32_t begin = std::exchange(at, end);
       return held_.play({large.all.subspan(begin, end - begin), tokens_.storages(), large.number, true});
@@ -153,8 +186,10 @@ class TokenPlayer {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (!play_until(blocks[i].end)) return false;
       alike = blocks[i].as_before ? alike + 1 : 0;
-      states[i] = small_state(large.all.subspan(blocks[i].begin, blocks[i].end - blocks[i].begin));
-      for (std::size_t period = 1; period <= std::min(kMostPeriod, alike); ++period) {
+      states[i] = held_.allocator.fingerprint(PoolKind::small);
+      for (std::size_t back = 0; back < std::min(reach, i + 1); ++back)
+        states[i] = with_births(states[i] + back, actions_of(blocks[i - back]));
+      for (std::size_t period = 1; period <= kMostPeriod && period + reach <= alike + 1; ++period) {
         if (states[i] != states[i - period]) continue;
         std::size_t further = 0;
         while (i + 1 + further < blocks.size() && blocks[i + 1 + further].as_before) ++further;
@@ -163,7 +198,8 @@ class TokenPlayer {
         const std::size_t end = i + 1 + passed < blocks.size() ? large.blocks[i + 1 + passed].action
                                                                : large_until(large, blocks[i + passed].end);
         if (!play_large(large, large.blocks[i + 1].action, end, large.blocks[i + 1].small)) return false;
-        stand_for(large.all, blocks[i], blocks[i + passed]);
+        for (std::size_t back = 0; back < reach; ++back)
+          stand_for(large.all, blocks[i - back], blocks[i + passed - back]);
         at = blocks[i + passed].end;
         std::fill(states.begin() + static_cast<std::ptrdiff_t>(i), states.end(), states[i]);
         i += passed;
@@ -229,15 +265,22 @@ class TokenPlayer {
   HeldMemory& held_;
   TokenMemory& tokens_;
   std::vector<StorageId> own_of_;  ///< of a storage that is of the token before: the one born in its place; else itself
-  bool changed_ = false;
+  /// A device that is full is full for some time: so many tokens are run in full behind one that had to give memory
+  /// back, and as many lie between two states that are kept.
+  static constexpr std::int64_t kTokensBetween = 64;
+  struct Kept {
+    HeldState state;
+    std::int64_t token = 0;  ///< that follows
+  };
+  Kept kept_;
+  bool changed_ = false;  ///< blocks went back to the device: what was passed over meanwhile was not alike
+  std::optional<std::int64_t> changed_at_;  ///< token
 };
 
 }  // namespace
 
-TokensPlayed play_tokens(HeldMemory& held, TokenMemory& tokens, std::size_t step) {
-  TokenPlayer player(held, tokens);
-  if (player.play(step)) return TokensPlayed::all;
-  return player.changed() ? TokensPlayed::too_few : TokensPlayed::out_of_memory;
+bool play_tokens(HeldMemory& held, TokenMemory& tokens, std::size_t step) {
+  return TokenPlayer(held, tokens).play(step);
 }
 
 }  // namespace ridgeline

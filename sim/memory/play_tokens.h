@@ -3,7 +3,8 @@
 //
 // The pools of small and of large blocks know nothing of each other as long as the device has room. Keys and values
 // grow with every token, and their blocks are large; what else a token allocates is mostly small and comes again, block
-// for block of the network and token for token.
+// for block of the network and token for token. Where the device has no more room, and the allocator gives both pools'
+// free segments back, the run returns to a token before which nothing was passed over, and runs what follows in full.
 #pragma once
 
 #include "sim/memory/held_memory.h"
@@ -11,11 +12,7 @@
 
 namespace ridgeline {
 
-enum class TokensPlayed : std::uint8_t {
-  all,
-  out_of_memory,
-  too_few  ///< memory ran out meanwhile, and blocks went back to the device: what was passed over was not alike
-};
-TokensPlayed play_tokens(HeldMemory& held, TokenMemory& tokens, std::size_t step);
+/// False: memory ran out.
+bool play_tokens(HeldMemory& held, TokenMemory& tokens, std::size_t step);
 
 }  // namespace ridgeline

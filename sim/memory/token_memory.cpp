@@ -71,6 +71,8 @@ void TokenMemory::add_step(const StepProgram& program, std::size_t step) {
 
 namespace {
 
+constexpr std::int64_t kMostReach = 4;
+
 /// Compares blocks of a network: do they allocate and free alike?
 class BlockComparison {
  public:
@@ -147,7 +149,8 @@ void TokenMemory::find_blocks(const OpTrace& trace, std::size_t step) {
       const Storage &a = storages_[one.index], &b = storages_[now.index];
       const BlockComparison::Name before = names.name(number - 1, one.index), name = names.name(number, now.index);
       block.as_before = one.kind == now.kind && a.category == b.category && a.stream == b.stream &&
-                        same_size(one.index, now.index) && before == name && name.back >= 0 && name.back <= 1;
+                        same_size(one.index, now.index) && before == name && name.back >= 0 && name.back <= kMostReach;
+      if (block.as_before) made.reach = std::max(made.reach, static_cast<std::size_t>(name.back));
     }
   }
 }

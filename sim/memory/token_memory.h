@@ -32,6 +32,8 @@ class TokenMemory {
     bool as_before = false;  ///< does what the block before it did, on storages that stand to each other as its own do
   };
   [[nodiscard]] const std::vector<Block>& blocks(std::size_t step) const { return steps_[step].blocks; }
+  /// Blocks of the network name storages that are born in so many blocks before them at most.
+  [[nodiscard]] std::size_t reach(std::size_t step) const { return steps_[step].reach; }
   /// Sets the sizes of a token, which counts from the first that is not written out.
   void begin(std::int64_t token, std::size_t step);
   /// Equal for tokens that ask the pool of small blocks for the same, and the other one in the same places.
@@ -60,6 +62,7 @@ class TokenMemory {
     std::vector<std::pair<StorageId, StorageId>> births;
     std::vector<Sized> sized, temporaries;
     std::vector<Block> blocks;
+    std::size_t reach = 1;
   };
   std::vector<Step> steps_;
   std::vector<std::uint64_t> small_, pools_;

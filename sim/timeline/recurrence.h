@@ -94,6 +94,8 @@ class Recurrence {
     };
     std::vector<Begin> begins;
   };
+  [[nodiscard]] KnownTokens::Wait wait_of_token(const Issue& first) const;
+
   const TokenPlan* tokens_ = nullptr;
   KnownTokens known_;
 };

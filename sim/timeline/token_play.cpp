@@ -95,10 +95,14 @@ class TokensBeside {
 
 void Recurrence::run_tokens(const TokenPlan& plan, Step& step) {
   const Local before{host_, gpu_, leg_, next_, starts_};
-  if (!known_.made || !(known_.before == before)) {
+  const std::vector<TokenTimes::Token>& tokens = plan.times.tokens;
+  const std::span<const Issue> first = tokens.empty() ? std::span<const Issue>{} : plan.issues[tokens.front().shape];
+  if (known_.made && TokensBeside::may_run(first, latency_)) {
+    known_.begins.front().gpu = gpu_;
+    known_.waits.front() = wait_of_token(first.front());
+  } else if (!known_.made || !(known_.before == before)) {
     known_ = {};
     known_.before = before;
-    const std::vector<TokenTimes::Token>& tokens = plan.times.tokens;
     for (std::size_t token = 0; token < tokens.size();) {
       keep_budget("the timeline");
       std::size_t end = token + 1;
@@ -124,6 +128,12 @@ void Recurrence::run_tokens(const TokenPlan& plan, Step& step) {
   next_ = known_.after.next;
   starts_ = known_.after.starts;
   step.token_begins.push_back(gpu());
+}
+
+/// The wait that a token begins with, behind which nothing of what was before it matters.
+Recurrence::KnownTokens::Wait Recurrence::wait_of_token(const Issue& first) const {
+  const double moved = std::max(host_ + first.host_before_wait, gpu_ + latency_), gpu = gpu_ - moved;
+  return {moved, leg_, std::max(0.0, first.host + latency_ - gpu - first.gap)};
 }
 
 /// Tokens [begin, end), which are of one shape.
@@ -156,8 +166,7 @@ void Recurrence::run_alike(const TokenPlan& plan, std::size_t begin, std::size_t
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t p = i / 2, k = i % 2;
       known_.begins.push_back({known_.waits.size(), gpu_});
-      const double moved = std::max(host_ + first.host_before_wait, gpu_ + latency_), gpu = gpu_ - moved;
-      known_.waits.push_back({moved, leg_, std::max(0.0, first.host + latency_ - gpu - first.gap)});
+      known_.waits.push_back(wait_of_token(first));
       for (const TokensBeside::Wait& wait : beside.waits)
         known_.waits.push_back({wait.moved[p][k], wait.starved[p][k], wait.first[p][k]});
       host_ = beside.host[p][k];

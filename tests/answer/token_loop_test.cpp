@@ -1,12 +1,15 @@
 // Generations of which most tokens are not written out, against the same written out token by token.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "sim/answer/full_prediction.h"
+#include "sim/answer/memory_prediction.h"
 #include "sim/answer/step_run.h"
+#include "sim/memory/token_memory.h"
 #include "sim/workload/inference_run.h"
 
 namespace ridgeline {
@@ -151,13 +154,32 @@ TEST(TokenLoop, QueuesAndGapsOfOtherSizesGiveTheSame) {
   }
 }
 
+// A block's input lives until the next block has added to it, so that blocks name storages of the second before them.
+TEST(TokenLoop, BlocksOfANetworkAreSeenToAllocateAlike) {
+  for (const char* const family : {"llama", "gpt2"}) {
+    const Scenario s = scenario_of({{"hardware", "nvidia-h200-sxm-141gb"},
+                                    {"model",
+                                     {{"family", family},
+                                      {"layers", 12},
+                                      {"heads", 8},
+                                      {"hidden", 1024},
+                                      {"feed_forward", 1024},
+                                      {"vocabulary", 1000}}},
+                                    {"inference", {{"prompt_length", 600}, {"new_tokens", 100}}}});
+    const ScenarioProgram made = make_scenario_program(s, "analytic");
+    const TokenMemory tokens(made.program);
+    ASSERT_EQ(tokens.blocks(1).size(), 12u) << family;
+    EXPECT_GE(std::ranges::count_if(tokens.blocks(1), &TokenMemory::Block::as_before), 6) << family;
+  }
+}
+
 // A device on which the generation runs out of memory gives cached blocks back, those of small requests too.
 TEST(TokenLoop, RunsOutOfMemoryWhereEveryTokenWrittenOutDoes) {
   Scenario s = scenario_of(
       {{"hardware", "nvidia-h200-sxm-141gb"},
        {"model",
         {{"family", "llama"},
-         {"layers", 4},
+         {"layers", 12},
          {"heads", 8},
          {"hidden", 1024},
          {"feed_forward", 1024},
@@ -173,7 +195,11 @@ TEST(TokenLoop, RunsOutOfMemoryWhereEveryTokenWrittenOutDoes) {
     const MemoryPrediction &m = looped.memory(), &n = whole.memory();
     EXPECT_EQ(m.runs, n.runs) << share;
     EXPECT_EQ(m.fits, n.fits) << share;
+    EXPECT_EQ(m.peak_allocated, n.peak_allocated) << share;
     EXPECT_EQ(m.peak_reserved, n.peak_reserved) << share;
+    EXPECT_EQ(m.peak_op, n.peak_op) << share;
+    EXPECT_EQ(m.peak_layer, n.peak_layer) << share;
+    EXPECT_EQ(m.at_peak, n.at_peak) << share;
     EXPECT_EQ(m.needed, n.needed) << share;
     ASSERT_EQ(m.out_of_memory.has_value(), n.out_of_memory.has_value());
     if (!m.out_of_memory) continue;
