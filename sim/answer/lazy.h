@@ -23,6 +23,8 @@ class Lazy {
     }
     return *value_;
   }
+  /// Null where nobody has made it.
+  [[nodiscard]] const T* known() const { return made_.load(std::memory_order_acquire) ? &*value_ : nullptr; }
 
  private:
   mutable std::mutex making_;

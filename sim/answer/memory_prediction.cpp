@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/replay.h"
@@ -111,9 +112,9 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
 }
 
 MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software,
-                                const RoomyMemory* roomy) {
+                                const RoomyMemory* roomy, std::optional<MemoryResult> run) {
   options.counts = Counts::held;
-  const MemoryResult r = run_memory(program, options);
+  const MemoryResult r = run ? std::move(*run) : run_memory(program, options);
   MemoryPrediction m = prediction_of(r, program, options.capacity);
   if (r.failure) {
     const MemoryFailure& failure = *r.failure;
@@ -219,12 +220,13 @@ std::uint64_t hash_of_allocations(const StepProgram& program) {
   return hash_of_allocations(program, hash_of_moves(program));
 }
 
-MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s, const RoomyMemory& roomy) {
+MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s, const RoomyMemory& roomy,
+                                std::optional<MemoryResult> run) {
   const MemoryOptions options = memory_options(s);
   const bool sees_capacity = options.settings.memory_fraction > 0 || options.settings.garbage_collection_threshold > 0;
   const double most = static_cast<double>(roomy.most_reserved + options.context) * (1.0 + s.software.memory_spread);
   if (sees_capacity || most > static_cast<double>(options.capacity))
-    return predict_memory(program, options, s.software, &roomy);
+    return predict_memory(program, options, s.software, &roomy, std::move(run));
   MemoryPrediction m = roomy.prediction;
   m.capacity = options.capacity;
   m.context = options.context;

@@ -98,9 +98,9 @@ struct RoomyMemory {
   MemoryPrediction prediction;
   std::int64_t most_reserved = 0;  ///< in any step, the first included
 };
-/// `roomy`: of the same allocations under the same settings, where it is known already.
+/// `roomy`: of the same allocations under the same settings, where it is known already; `run`: with these options.
 MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software,
-                                const RoomyMemory* roomy = nullptr);
+                                const RoomyMemory* roomy = nullptr, std::optional<MemoryResult> run = {});
 /// Of a program over several devices of one process: `program.device` becomes the one with most reserved memory.
 void look_at_fullest_device(StepProgram& program, const Scenario& scenario);
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& scenario);
@@ -115,7 +115,9 @@ std::uint64_t hash_of_moves(const StepProgram& program);
 std::uint64_t hash_of_allocations(const StepProgram& program, std::uint64_t moves);
 /// What predict_memory says, from a roomy run of the same allocations under the same settings where that is all there
 /// is to know: on a device that never runs out, capacity decides nothing.
-MemoryPrediction predict_memory(const StepProgram& program, const Scenario& scenario, const RoomyMemory& roomy);
+/// `run`: on the scenario's device, where it is known already.
+MemoryPrediction predict_memory(const StepProgram& program, const Scenario& scenario, const RoomyMemory& roomy,
+                                std::optional<MemoryResult> run = {});
 
 /// Memory alone, without the time.
 MemoryPrediction predict_memory(const Scenario& scenario);

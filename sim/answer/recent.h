@@ -37,6 +37,14 @@ class Recent {
   std::shared_ptr<Value> get(const Probe& probe, const Make& make) {
     return get(probe, make, [](const Value&) { return std::uint64_t{0}; });
   }
+  /// Null where nobody has made it.
+  template <class Probe>
+  std::shared_ptr<Value> find(const Probe& probe) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e->key == probe; });
+    const std::shared_ptr<Value>* known = found != entries_.end() ? (*found)->value.known() : nullptr;
+    return known != nullptr ? *known : nullptr;
+  }
 
  private:
   struct Entry {

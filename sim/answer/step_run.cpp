@@ -313,12 +313,22 @@ const MemoryPrediction& StepRun::memory() const {
     std::uint64_t allocations = made.device ? hash_of_allocations(made) : assembled().layout->allocations;
     if (made.token_kernels != nullptr) allocations ^= hash_of_temporaries(*made.token_kernels);
     const SharedTrace::MemoryKey key{allocations, scenario_.allocator};
-    const auto roomy = shared_trace()->memories.get(key, [&] {
+    const std::shared_ptr<SharedTrace> shared = shared_trace();
+    // A generation's run costs most: one on the scenario's device often says all.
+    std::optional<MemoryResult> run;
+    if (made.token_kernels != nullptr && !expects_memory_run_ && shared->memories.find(key) == nullptr) {
+      MemoryOptions options = memory_options(scenario_);
+      options.counts = Counts::held;
+      run = run_memory(made, options);
+      if (run->fits && (run->statistics.retries > 0 || run->statistics.device_frees > 0))
+        return predict_memory(made, options, scenario_.software, nullptr, std::move(run));
+    }
+    const auto roomy = shared->memories.get(key, [&] {
       std::optional<RoomyMemory> known;
-      if (expects_memory_run_) known = roomy_memory_of(memory_run(), made, scenario_);
+      if (run || expects_memory_run_) known = roomy_memory_of(run ? *run : memory_run(), made, scenario_);
       return std::make_shared<const RoomyMemory>(known ? std::move(*known) : run_roomy_memory(made, scenario_));
     });
-    MemoryPrediction memory = predict_memory(made, scenario_, *roomy);
+    MemoryPrediction memory = predict_memory(made, scenario_, *roomy, std::move(run));
     const Seconds step = compresses_gradients(scenario_) ? timeline().step : Seconds{};
     allow_for_held_buckets(memory, scenario_, trace(), step);
     return memory;
@@ -342,8 +352,9 @@ const MemoryResult& StepRun::memory_run() const {
 
 const Prediction& StepRun::prediction() const {
   return prediction_.get([&] {
-    // Reading them takes as long as timing a step: once, beside the op trace.
-    static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
+    // Ranges of a GPU that was not measured take longer than timing a step: once, beside the op trace.
+    std::future<void> ranges =
+        std::async(std::launch::async, with_same_budget([&] { (void)shared_kernels()->ranges(); }));
     (void)written_program();
     ranges.get();
     // Memory knows no time: it runs beside the timing.

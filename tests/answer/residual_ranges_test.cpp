@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "sim/answer/ranges/beyond_measured.h"
 #include "sim/answer/ranges/busy_range.h"
+#include "sim/config/data_folder.h"
+#include "sim/hardware/chip_distance.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/timing/memory_bound/memory_bound_kernels.h"
 
@@ -172,6 +175,24 @@ BusyRange range_of(const std::vector<Op>& ops, const Gpu& gpu, const ResidualRan
     kernels.push_back({&launches[i], &ops[i], static_cast<std::uint32_t>(i), Phase::forward, 1.0, 0});
   const std::vector<KernelTime> times(ops.size(), time);
   return busy_range(kernels, times, ChipRanges(ranges, gpu), "analytic");
+}
+
+// A GPU as it was measured has its own rows alone: no other one may be the same to any law.
+TEST(ChipRanges, NoTwoMeasuredGpusAreTheSameToTheLawsThatEveryFamilyReads) {
+  std::ifstream file(config::data_folder("hw") / "residuals.json");
+  std::vector<Gpu> gpus;
+  const nlohmann::json table = nlohmann::json::parse(file);
+  for (const auto& [name, board] : table.at("gpus").items()) {
+    gpus.push_back(load_gpu(name));
+    const ChipRanges ranges(residual_ranges(), gpus.back());
+    EXPECT_EQ(ranges.distance(), 0.0) << name;
+    EXPECT_EQ(ranges.nearest()->name, name);
+  }
+  ASSERT_GT(gpus.size(), 10u);
+  constexpr Laws kEvery = Law::occupancy | Law::power | static_cast<Laws>(Law::hierarchy);
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      EXPECT_GT(chip_distance(gpus[i], gpus[k], kEvery), 0.0) << gpus[i].name << ' ' << gpus[k].name;
 }
 
 TEST(BusyRange, OneKernelHasItsOwnRangeAndSeveralShareHalfTheirErrorsOrMore) {

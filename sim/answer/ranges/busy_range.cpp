@@ -9,9 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/hardware/chip_distance.h"
-#include "sim/hardware/load_gpu.h"
-
 namespace ridgeline {
 namespace {
 
@@ -28,12 +25,6 @@ std::string chip_words(std::string name) {
   return name;
 }
 
-bool is_shipped(const Gpu& gpu) {
-  const std::vector<std::string> names = hardware_names();
-  return std::find(names.begin(), names.end(), gpu.name) != names.end() &&
-         chip_distance(gpu, load_gpu(gpu.name), ~Laws{0}) == 0.0;
-}
-
 /// How steps on the GPU of that name are met; "" where none was measured.
 std::string steps_met(const ChipRanges& ranges) {
   const auto steps = ranges.table().steps_on(ranges.gpu().name);
@@ -46,7 +37,7 @@ std::string steps_met(const ChipRanges& ranges) {
 std::string why_of_stranger(const ChipRanges& ranges) {
   if (ranges.nearest() == nullptr) return "nothing was measured: the range is a guess";
   const Gpu& gpu = ranges.gpu();
-  if (!is_shipped(gpu))
+  if (!ranges.is_shipped())
     return fmt::format("No GPU with these numbers was measured; {} is the nearest. The range is wider.",
                        chip_words(ranges.nearest()->name));
   const std::string met = steps_met(ranges);
@@ -128,7 +119,7 @@ class BusySum {
     if (ranges_.distance() > 0.0) return why_of_stranger(ranges_);
     const auto most = std::max_element(reasons.begin(), reasons.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    const std::string met = is_shipped(ranges_.gpu()) ? steps_met(ranges_) : "";
+    const std::string met = ranges_.is_shipped() ? steps_met(ranges_) : "";
     return fmt::format("{:.0f} % of the kernels' time is estimated, most of it because {}{}", 100.0 * share,
                        most->first, met.empty() ? "" : "; " + met);
   }

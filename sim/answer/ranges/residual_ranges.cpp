@@ -120,7 +120,9 @@ ResidualRanges ResidualRanges::from(const nlohmann::json& table) {
   ResidualRanges result;
   for (const auto& [name, board] : table.at("gpus").items()) {
     if (std::find(known.begin(), known.end(), name) == known.end()) continue;
-    MeasuredChip chip{load_gpu(name), board.at("software").get<std::vector<std::string>>(), {}, {}};
+    MeasuredChip chip;
+    chip.name = name;
+    chip.software = board.at("software").get<std::vector<std::string>>();
     for (const auto& [engine, cells] : board.at("engines").items()) {
       chip.kinds[engine] = cells_of(cells.at("kinds"));
       chip.families[engine] = cells_of(cells.at("families"));
@@ -156,24 +158,63 @@ double ResidualRanges::most(const std::string& quantity) const {
   return found != nullptr ? *found : 0.0;
 }
 
+const Gpu& ResidualRanges::MeasuredChip::gpu() const {
+  return description->get([&] { return load_gpu(name); });
+}
+
+namespace {
+
+/// Of each family, then of all.
+std::vector<double> distances_of(const Gpu& gpu, const Gpu& other) {
+  std::vector<Laws> laws;
+  for (const LawsOfFamily& family : kFamilyLaws) laws.push_back(family.laws);
+  laws.push_back(kOfTime);
+  return chip_distances(gpu, other, laws);
+}
+
+}  // namespace
+
 ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu, std::string_view software)
     : ranges_(&ranges), gpu_(&gpu) {
   distance_ = std::numeric_limits<double>::infinity();
-  std::vector<Laws> laws;  // of each family, then of all
-  for (std::size_t i = 0; i < kFamilies; ++i) laws.push_back(kFamilyLaws[i].laws);
-  laws.push_back(kOfTime);
-  for (const ResidualRanges::MeasuredChip& chip : ranges.chips_) {
-    Near near{&chip, {}};
-    const std::vector<double> distances = chip_distances(gpu, chip.gpu, laws);
-    std::copy_n(distances.begin(), kFamilies, near.distance.begin());
-    near_.push_back(near);
-    if (const double all = distances.back(); all < distance_) {
-      distance_ = all;
-      nearest_ = &chip.gpu;
-      software_measured_ =
-          software.empty() || std::find(chip.software.begin(), chip.software.end(), software) != chip.software.end();
-    }
+  // No two measured GPUs are the same to the laws of a family: others need not be read for a GPU as it was measured.
+  for (std::size_t i = 0; i < ranges.chips_.size(); ++i) {
+    const ResidualRanges::MeasuredChip& chip = ranges.chips_[i];
+    if (chip.name != gpu.name) continue;
+    const std::vector<double> distances = distances_of(gpu, chip.gpu());
+    if (std::any_of(distances.begin(), distances.end(), [](double distance) { return distance > 0.0; })) continue;
+    own_ = i;
+    look_at(chip, 0.0, software);
+    return;
   }
+  for (const ResidualRanges::MeasuredChip& chip : ranges.chips_)
+    if (const double all = distances_of(gpu, chip.gpu()).back(); all < distance_) look_at(chip, all, software);
+}
+
+void ChipRanges::look_at(const ResidualRanges::MeasuredChip& chip, double distance, std::string_view software) {
+  distance_ = distance;
+  nearest_ = &chip.gpu();
+  software_measured_ =
+      software.empty() || std::find(chip.software.begin(), chip.software.end(), software) != chip.software.end();
+}
+
+const std::vector<ChipRanges::Near>& ChipRanges::near() const {
+  return near_->get([&] {
+    std::vector<Near> all;
+    for (const ResidualRanges::MeasuredChip& chip : ranges_->chips_) {
+      const std::vector<double> distances = distances_of(*gpu_, chip.gpu());
+      std::copy_n(distances.begin(), kFamilies, all.emplace_back(Near{&chip, {}}).distance.begin());
+    }
+    return all;
+  });
+}
+
+bool ChipRanges::is_shipped() const {
+  return shipped_->get([&] {
+    const std::vector<std::string> names = hardware_names();
+    return std::find(names.begin(), names.end(), gpu_->name) != names.end() &&
+           chip_distance(*gpu_, load_gpu(gpu_->name), ~Laws{0}) == 0.0;
+  });
 }
 
 std::shared_ptr<const std::vector<ResidualRanges::OnChip>> ResidualRanges::on_chips(const OperationKind& kind,
@@ -233,10 +274,10 @@ Range ChipRanges::on_a_stranger(std::span<const OnChip> measured, const Operatio
   };
   std::vector<Width> widths;
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < near_.size(); ++i) {
+  for (std::size_t i = 0; i < near().size(); ++i) {
     const auto range = on_this_gpu(measured[i], time);
     if (!range) continue;
-    const double distance = near_[i].distance[index];
+    const double distance = near()[i].distance[index];
     widths.push_back({distance, -std::log(range->low), std::log(range->high)});
     least = std::min(least, distance);
   }
@@ -259,10 +300,14 @@ Range ChipRanges::on_a_stranger(std::span<const OnChip> measured, const Operatio
 Range ChipRanges::of(const OperationKind& kind, Seconds time, std::string_view engine) const {
   if (time < kShortestKernel) return on_shorter(of(kind, kShortestKernel, engine), time);
   const std::size_t index = index_of(kind.family);
-  const auto measured = ranges_->on_chips(kind, engine);  // beside near_
-  for (std::size_t i = 0; i < near_.size(); ++i)
-    if (near_[i].distance[index] == 0.0)
-      if (const auto range = on_this_gpu((*measured)[i], time)) return *range;
+  const auto measured = ranges_->on_chips(kind, engine);  // beside near()
+  if (own_) {
+    if (const auto range = on_this_gpu((*measured)[*own_], time)) return *range;
+  } else {
+    for (std::size_t i = 0; i < near().size(); ++i)
+      if (near()[i].distance[index] == 0.0)
+        if (const auto range = on_this_gpu((*measured)[i], time)) return *range;
+  }
   return on_a_stranger(*measured, kind, time, engine);
 }
 

@@ -32,6 +32,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/answer/lazy.h"
 #include "sim/answer/ranges/operation_kind.h"
 #include "sim/hardware/gpu.h"
 
@@ -108,11 +109,13 @@ class ResidualRanges {
   };
   using Sizes = std::array<std::optional<Cell>, kSizes>;
   using Cells = std::map<std::string, Sizes, std::less<>>;
-  /// By engine.
   struct MeasuredChip {
-    Gpu gpu;
+    std::string name;
     std::vector<std::string> software;
-    std::map<std::string, Cells, std::less<>> kinds, families;
+    std::map<std::string, Cells, std::less<>> kinds, families;  ///< by engine
+    std::shared_ptr<Lazy<Gpu>> description = std::make_shared<Lazy<Gpu>>();
+    /// Read when it is first asked for: descriptions of all are half the work of a first prediction.
+    [[nodiscard]] const Gpu& gpu() const;
   };
   /// Measured of a kind on one of `chips_`.
   struct OnChip {
@@ -163,6 +166,8 @@ class ChipRanges {
   /// This GPU's kernels were measured with this software.
   [[nodiscard]] bool software_measured() const { return software_measured_; }
   [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
+  /// It is a GPU of hw/, unchanged.
+  [[nodiscard]] bool is_shipped() const;
   [[nodiscard]] const ResidualRanges& table() const { return *ranges_; }
 
  private:
@@ -175,7 +180,13 @@ class ChipRanges {
   [[nodiscard]] std::optional<Range> on_this_gpu(const OnChip& measured, Seconds time) const;
   [[nodiscard]] Range on_a_stranger(std::span<const OnChip> measured, const OperationKind& kind, Seconds time,
                                     std::string_view engine) const;
-  std::vector<Near> near_;
+  /// All measured GPUs.
+  [[nodiscard]] const std::vector<Near>& near() const;
+  void look_at(const ResidualRanges::MeasuredChip& chip, double distance, std::string_view software);
+
+  std::shared_ptr<Lazy<std::vector<Near>>> near_ = std::make_shared<Lazy<std::vector<Near>>>();
+  std::shared_ptr<Lazy<bool>> shipped_ = std::make_shared<Lazy<bool>>();
+  std::optional<std::size_t> own_;  ///< of the measured GPUs, the one that this is
   const ResidualRanges* ranges_;
   const Gpu* gpu_;
   const Gpu* nearest_ = nullptr;
