@@ -1,16 +1,14 @@
 #include "sim/scenario/read_optimizer.h"
 
 #include <array>
-#include <string_view>
-#include <utility>
+
+#include "sim/scenario/choice.h"
 
 namespace ridgeline {
 namespace {
 
 using config::Mapping;
 using config::Value;
-template <typename Enum>
-using Choice = std::pair<std::string_view, Enum>;
 
 constexpr std::array<Choice<OptimizerKind>, 14> kOptimizers{
     {{"adamw", OptimizerKind::adamw},

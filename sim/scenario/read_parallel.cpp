@@ -5,8 +5,8 @@
 #include <array>
 #include <limits>
 #include <string_view>
-#include <utility>
 
+#include "sim/scenario/choice.h"
 #include "sim/scenario/read_experts.h"
 #include "sim/scenario/read_megatron.h"
 #include "sim/scenario/read_zero.h"
@@ -20,8 +20,6 @@ namespace {
 
 using config::Mapping;
 using config::Value;
-template <typename Enum>
-using Choice = std::pair<std::string_view, Enum>;
 
 constexpr std::array<Choice<DataStrategy>, 8> kStrategies{{{"ddp", DataStrategy::ddp},
                                                            {"zero1", DataStrategy::zero1},

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <string_view>
-#include <utility>
+
+#include "sim/scenario/choice.h"
 
 namespace ridgeline {
 namespace {
 
 using config::Mapping;
 using config::Value;
-template <typename Enum>
-using Choice = std::pair<std::string_view, Enum>;
 
 constexpr std::array<Choice<DType>, 3> kWeightTypes{
     {{"fp32", DType::fp32}, {"bf16", DType::bf16}, {"fp16", DType::fp16}}};

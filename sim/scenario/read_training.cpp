@@ -1,5 +1,6 @@
 #include "sim/scenario/read_training.h"
 
+#include "sim/scenario/choice.h"
 #include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_host_shards.h"
 #include "sim/scenario/read_lora.h"
@@ -17,15 +18,12 @@
 #include <array>
 #include <numeric>
 #include <string_view>
-#include <utility>
 
 namespace ridgeline {
 namespace {
 
 using config::Mapping;
 using config::Value;
-template <typename Enum>
-using Choice = std::pair<std::string_view, Enum>;
 
 constexpr std::array<Choice<Precision>, 6> kPrecisions{{{"fp32", Precision::fp32},
                                                         {"tf32", Precision::tf32},
