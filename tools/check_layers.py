@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every include in sim/ follows tools/layers.txt, and that the order there has no cycle."""
+"""Checks that every include in sim/ follows tools/layers.txt, that the order there has no cycle, and that folders of a
+layer do not include each other."""
 import pathlib
 import re
 import sys
@@ -7,6 +8,13 @@ import sys
 # Public headers that the simulator is built on or behind, and the generated one.
 OUTSIDE = {("units", "ridgeline/quantity.h"), ("library", "ridgeline/ridgeline.h"), ("app", "revision.h"),
            ("library", "revision.h")}
+
+# Folders of one layer that still include each other ("": the layer's own files). No pair may be added.
+CIRCLES = {("answer", "", "parallel"), ("kernels", "", "products"), ("trace", "", "op_trace"), ("trace", "", "profiler"),
+           ("workload", "", "aten"), ("workload", "", "families"), ("workload", "", "networks"),
+           ("workload", "", "optimizers"), ("workload", "", "parallel"), ("workload", "aten", "eager"),
+           ("workload", "families", "networks"), ("workload", "families", "parallel"),
+           ("workload", "optimizers", "parallel")}
 
 root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 allowed, seen, errors = {}, [], []
@@ -18,9 +26,9 @@ for line in (root / "tools/layers.txt").read_text().splitlines():
     allowed[name] = set(uses.split())
     errors += [f"layers.txt: {name} uses {use}, which does not stand above it" for use in allowed[name] - set(seen)]
     seen.append(name)
-checked = 0
+checked, inside = 0, set()
 for path in sorted((root / "sim").rglob("*.[hc]*")):
-    layer = path.relative_to(root / "sim").parts[0]
+    layer, *folders = path.relative_to(root / "sim").parts[:-1]
     if layer not in allowed:
         errors.append(f"{path.relative_to(root)}: folder {layer} is not in tools/layers.txt")
         continue
@@ -30,6 +38,8 @@ for path in sorted((root / "sim").rglob("*.[hc]*")):
             continue
         checked += 1
         parts = match.group(1).split("/")
+        if parts[:2] == ["sim", layer]:
+            inside.add((layer, "/".join(folders), "/".join(parts[2:-1])))
         where = f"{path.relative_to(root)}:{number}"
         if (layer, match.group(1)) in OUTSIDE:
             continue
@@ -37,5 +47,9 @@ for path in sorted((root / "sim").rglob("*.[hc]*")):
             errors.append(f'{where}: include "{match.group(1)}" must start with "sim/<folder>/"')
         elif parts[1] != layer and parts[1] not in allowed[layer]:
             errors.append(f"{where}: {layer} may not include from {parts[1]}")
+circles = {(layer, one, other) for layer, one, other in inside if one < other and (layer, other, one) in inside}
+errors += [f"sim/{layer}: {one or 'its own files'} and {other} include each other"
+           for layer, one, other in sorted(circles - CIRCLES)]
+errors += [f"tools/check_layers.py: {circle} is no circle any more" for circle in sorted(CIRCLES - circles)]
 print("\n".join(errors) if errors else f"{checked} includes follow tools/layers.txt")
 sys.exit(1 if errors or not checked else 0)

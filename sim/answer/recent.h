@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "sim/answer/lazy.h"
+#include "sim/units/lazy.h"
 
 namespace ridgeline {
 

@@ -13,18 +13,18 @@
 #include <vector>
 
 #include "sim/allocator/settings.h"
-#include "sim/answer/launched_kernels.h"
-#include "sim/answer/lazy.h"
 #include "sim/answer/memory_prediction.h"
 #include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/recent.h"
 #include "sim/program/called_ops.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/program/program_layout.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/timeline/issue_plan.h"
 #include "sim/timeline/launch_repeats.h"
 #include "sim/timeline/step_residency.h"
 #include "sim/timeline/step_times.h"
+#include "sim/units/lazy.h"
 #include "sim/workload/trace_pattern.h"
 
 namespace ridgeline {

@@ -7,9 +7,9 @@
 #include <map>
 #include <unordered_map>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/profile_sum.h"
 #include "sim/kernels/assumed_kernels.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/scenario/stack_notes.h"
 
 namespace ridgeline {

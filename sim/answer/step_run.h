@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/answer/lazy.h"
 #include "sim/answer/parallel/pipeline_run.h"
 #include "sim/answer/prediction.h"
 #include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/session.h"
 #include "sim/timeline/token_times.h"
 #include "sim/trace/replayable.h"
+#include "sim/units/lazy.h"
 
 namespace ridgeline {
 

@@ -11,7 +11,7 @@
 #include "sim/input/lines.h"
 #include "sim/output/standard_output.h"
 #include "sim/recognition/recognise.h"
-#include "sim/report/text/kernel_lines.h"
+#include "sim/report/kernel_lines.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {

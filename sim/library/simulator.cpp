@@ -5,7 +5,6 @@
 #include "revision.h"
 #include "ridgeline/ridgeline.h"
 #include "sim/answer/full_prediction.h"
-#include "sim/answer/lazy.h"
 #include "sim/answer/step_detail.h"
 #include "sim/config/config_error.h"
 #include "sim/hardware/load_gpu.h"
@@ -15,10 +14,10 @@
 #include "sim/report/comparison_report.h"
 #include "sim/report/fit_report.h"
 #include "sim/report/history_report.h"
+#include "sim/report/kernel_lines.h"
 #include "sim/report/page/page.h"
 #include "sim/report/plan_report.h"
 #include "sim/report/sweep_report.h"
-#include "sim/report/text/kernel_lines.h"
 #include "sim/report/text/names.h"
 #include "sim/scenario/scenario_file.h"
 #include "sim/study/plan/plan_question.h"
@@ -27,6 +26,7 @@
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/budget.h"
+#include "sim/units/lazy.h"
 #include "sim/workload/load_model.h"
 
 namespace ridgeline {

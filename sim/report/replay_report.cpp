@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/json/prediction_json.h"
-#include "sim/report/sensitivity_report.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/names.h"
 #include "sim/report/text/prediction_text.h"
+#include "sim/report/text/sensitivity_text.h"
 #include "sim/trace/profiler/operator_stacks.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/parse.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "sim/answer/advice.h"
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/step_run.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/timing/clock_law.h"
 
 namespace ridgeline {

@@ -4,7 +4,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/report/text/kernel_lines.h"
+#include "sim/report/kernel_lines.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ridgeline {

@@ -13,7 +13,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/report/exercise_measures.h"
 #include "sim/report/json/question_json.h"
-#include "sim/report/text/kernel_lines.h"
+#include "sim/report/kernel_lines.h"
 #include "sim/timing/kernel_profile.h"
 #include "sim/units/user_error.h"
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <variant>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/step_run.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/study/plan/plan_bounds.h"
 
 namespace ridgeline {

@@ -1,5 +1,5 @@
 // What names of libraries' kernels say of the tile, and when a replayed product runs in it.
-#include "sim/trace/profiler/library_kernel.h"
+#include "sim/trace/aten/library_kernel.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

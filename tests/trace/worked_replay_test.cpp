@@ -7,8 +7,8 @@
 
 #include <fstream>
 
+#include "sim/trace/aten/library_kernel.h"
 #include "sim/trace/op_trace/read_op_trace.h"
-#include "sim/trace/profiler/library_kernel.h"
 #include "sim/trace/profiler/profiler_arguments.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"

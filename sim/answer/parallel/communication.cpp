@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/network/communicator_memory.h"
 #include "sim/occupancy/occupancy.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/workload/composition.h"
 #include "sim/workload/families/stage_part.h"
 

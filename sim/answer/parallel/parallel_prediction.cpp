@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/step_run.h"
+#include "sim/program/launched_kernels.h"
 
 namespace ridgeline {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/answer/lazy.h"
 #include "sim/answer/prediction.h"
 #include "sim/timeline/pipeline_timeline.h"
+#include "sim/units/lazy.h"
 
 namespace ridgeline {
 

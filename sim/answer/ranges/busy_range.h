@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/ranges/residual_ranges.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timing/kernel_time.h"
 

@@ -32,9 +32,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/answer/lazy.h"
 #include "sim/answer/ranges/operation_kind.h"
 #include "sim/hardware/gpu.h"
+#include "sim/units/lazy.h"
 
 namespace ridgeline {
 

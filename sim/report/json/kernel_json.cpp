@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/report/sensitivity_report.h"
+#include "sim/report/json/sensitivity_json.h"
 #include "sim/timing/kernel_profile.h"
 
 namespace ridgeline {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/json/kernel_json.h"
-#include "sim/report/sensitivity_report.h"
+#include "sim/report/json/sensitivity_json.h"
 #include "sim/report/text/module_text.h"
 #include "sim/report/text/names.h"
 

@@ -7,12 +7,12 @@
 #include <iterator>
 
 #include "sim/output/terminal.h"
-#include "sim/report/sensitivity_report.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/module_text.h"
 #include "sim/report/text/names.h"
 #include "sim/report/text/number_words.h"
 #include "sim/report/text/profile_text.h"
+#include "sim/report/text/sensitivity_text.h"
 #include "sim/report/text/verdict_words.h"
 #include "sim/report/text/workload_words.h"
 #include "sim/scenario/step_amount.h"

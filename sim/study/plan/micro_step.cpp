@@ -3,8 +3,8 @@
 #include <utility>
 #include <variant>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/step_run.h"
+#include "sim/program/launched_kernels.h"
 #include "sim/study/plan/plan_bounds.h"
 #include "sim/units/user_error.h"
 

@@ -1,6 +1,6 @@
 // Matrix products. A factor that is dense along its first dimension is read transposed, as BLAS does.
 #include "sim/trace/aten/aten_rules.h"
-#include "sim/trace/profiler/library_kernel.h"
+#include "sim/trace/aten/library_kernel.h"
 
 namespace ridgeline::trace {
 namespace {

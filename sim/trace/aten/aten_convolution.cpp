@@ -8,7 +8,7 @@
 
 #include "sim/trace/aten/aten_rules.h"
 #include "sim/trace/aten/image_sides.h"
-#include "sim/trace/profiler/library_kernel.h"
+#include "sim/trace/aten/library_kernel.h"
 #include "sim/workload/convolution_bounds.h"
 #include "sim/workload/depthwise.h"
 

@@ -1,10 +1,11 @@
 // What a tenth more of each resource saves, largest first.
-#include "sim/report/sensitivity_report.h"
+#include "sim/report/text/sensitivity_text.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/json/sensitivity_json.h"
 #include "tests/support/made_prediction.h"
 
 namespace ridgeline {

@@ -1,14 +1,17 @@
-#include "sim/report/sensitivity_report.h"
+#include "sim/report/text/sensitivity_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "sim/units/parse.h"
 
 namespace ridgeline {
+
+double share_of(Seconds saved, const Sensitivity& sensitivity) {
+  return sensitivity.time > Seconds{} ? ratio(saved, sensitivity.time) : 0.0;
+}
 
 namespace {
 
@@ -33,11 +36,6 @@ std::string wrapped_names(const std::vector<std::string_view>& names) {
     row += fmt::format(" {}", name);
   }
   return out + row + "\n";
-}
-
-/// Share of the step's time; 0 for a step without any.
-double share_of(Seconds saved, const Sensitivity& sensitivity) {
-  return sensitivity.time > Seconds{} ? ratio(saved, sensitivity.time) : 0.0;
 }
 
 /// Less than this share of the time is the rounding of a step that settles (timeline.h).
@@ -75,22 +73,6 @@ std::string sensitivity_table(const Sensitivity& sensitivity) {
   std::string out = "\n  10 % more of one resource saves (less than nothing: costs)\n";
   for (const Line& one : lines) out += line(one.saved, share_of(one.saved, sensitivity), one.name);
   return out + key_table(sensitivity);
-}
-
-nlohmann::ordered_json sensitivity_json(const Sensitivity& sensitivity, const char* key, double scale) {
-  nlohmann::ordered_json out;
-  for (const Resource resource : kResources)
-    out[std::string(name_of(resource))] = {{key, scale * sensitivity.saved_by(resource).value()},
-                                           {"percent", 100.0 * sensitivity.share(resource)}};
-  for (const LinkGain& gain : sensitivity.links)
-    out[std::string(name_of(gain.resource))] = {{key, scale * gain.saved.value()},
-                                                {"percent", 100.0 * share_of(gain.saved, sensitivity)}};
-  nlohmann::ordered_json keys = nlohmann::ordered_json::object();
-  for (const KeyGain& gain : sensitivity.keys)
-    keys[std::string(gain.key->key)] = {{key, scale * gain.saved.value()},
-                                        {"percent", 100.0 * share_of(gain.saved, sensitivity)}};
-  out["keys"] = std::move(keys);
-  return out;
 }
 
 }  // namespace ridgeline

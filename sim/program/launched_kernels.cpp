@@ -1,4 +1,4 @@
-#include "sim/answer/launched_kernels.h"
+#include "sim/program/launched_kernels.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sim/trace/profiler/library_kernel.h"
+#include "sim/trace/aten/library_kernel.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sim/report/text/kernel_lines.h"
+#include "sim/report/kernel_lines.h"
 
 #include <fmt/format.h>
 
