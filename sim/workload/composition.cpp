@@ -227,6 +227,18 @@ CompositionHandle without_dropout(const CompositionHandle& composition) {
   return CompositionHandle(std::move(evaluated));
 }
 
+std::vector<Composition::Carried> Composition::carried_before(std::int64_t block, std::int64_t length) const {
+  const std::int64_t blocks = encoder ? encoder->layers : 0;
+  const auto of = [&](const Stack& s, std::int64_t layer) {
+    const std::int64_t tokens = s.cross_attention && s.target_length > 0 ? s.target_length : length;
+    return Carried{s.tokens_before(layer, tokens), s.hidden << s.stage_of(layer)};
+  };
+  if (block <= blocks && encoder) return {of(*encoder, block)};
+  std::vector<Carried> carried{of(stack, block - blocks)};
+  if (encoder) carried.push_back(of(*encoder, blocks));
+  return carried;
+}
+
 std::int64_t Composition::kind_of_block(std::int64_t block) const {
   const bool encodes = encoder && block < encoder->layers;
   const Stack& s = encodes ? *encoder : stack;

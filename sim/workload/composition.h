@@ -364,6 +364,13 @@ struct Stack {
 struct Composition {
   Stack stack;
   std::optional<Stack> encoder;
+  /// Of a sequence: a tensor that goes from block to block.
+  struct Carried {
+    std::int64_t tokens = 0, width = 0;
+  };
+  /// What block `block` of a pipeline's stage receives, where `length` tokens are read; blocks count from the
+  /// encoder's.
+  [[nodiscard]] std::vector<Carried> carried_before(std::int64_t block, std::int64_t length) const;
   /// Equal for blocks that run the same operations; an encoder's blocks come before the others.
   [[nodiscard]] std::int64_t kind_of_block(std::int64_t block) const;
   bool operator==(const Composition&) const = default;

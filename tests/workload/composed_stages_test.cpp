@@ -37,7 +37,13 @@ const std::map<std::string, std::string>& cut_networks() {
        "causal: false, head: image-classification, pooler: first-token"},
       {"image in stages",
        "input: image, image_size: 16, patch: 2, stage_layers: [4, 4], stage_heads: [2, 4], "
-       "window_side: 2, causal: false, head: image-classification, pooler: mean"}};
+       "window_side: 2, causal: false, head: image-classification, pooler: mean"},
+      {"decoder beside an image",
+       "layers: 4, positions: learned, cross_attention: true, encoder: {layers: 4, input: image, image_size: 4, patch: "
+       "2, class_token: true, positions: learned, causal: false, cross_attention: false}"},
+      {"decoder beside a recording",
+       "layers: 3, positions: learned, cross_attention: true, encoder: {layers: 5, input: audio, audio_bins: 5, "
+       "max_positions: 6, positions: learned, causal: false, cross_attention: false}"}};
   return networks;
 }
 
@@ -79,6 +85,12 @@ void count_ops(const OpTrace& trace, std::map<std::size_t, std::int64_t>& counts
     if (repeat.records.begin >= trace.steps.back().begin) count(repeat.records, repeat.times - 1);
 }
 
+std::int64_t total(const std::map<std::size_t, std::int64_t>& counts) {
+  std::int64_t sum = 0;
+  for (const auto& [hash, count] : counts) sum += count;
+  return sum;
+}
+
 constexpr PipelineSchedule kEverySchedule[] = {
     PipelineSchedule::gpipe,       PipelineSchedule::one_forward_one_backward,
     PipelineSchedule::interleaved, PipelineSchedule::zb1p,
@@ -101,6 +113,10 @@ TEST(ComposedStages, TogetherMultiplyWhatTheWholeNetworkDoes) {
       else EXPECT_EQ(parts.size(), whole.size()) << network;
       // A backward kernel whose bias is trained runs for its input, and once more for the bias.
       if (network == "image in stages" && parallel::splits_backward(schedule)) continue;
+      // So does the first attention to what a decoder's stage receives, whose queries come of tokens: 4 micro-batches.
+      const bool twice = network == "decoder beside an image" && parallel::splits_backward(schedule);
+      EXPECT_EQ(total(attention_of_parts), total(attention) + (twice ? 4 : 0)) << network;
+      if (twice) continue;
       EXPECT_EQ(attention_of_parts, attention) << network << " " << static_cast<int>(schedule);
     }
 }
@@ -113,6 +129,35 @@ TEST(ComposedStages, HoldEachParameterOnce) {
         sum += stage_run(network, PipelineSchedule::one_forward_one_backward, ranks, rank).parameters;
       EXPECT_EQ(sum, stage_run(network, PipelineSchedule::gpipe, 1, 0).parameters) << network << " " << ranks;
     }
+}
+
+/// Numbers of a step's exchanges, in the order of their starts.
+std::vector<std::int64_t> sent_bytes(const OpTrace& trace) {
+  std::vector<std::int64_t> bytes;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i)
+    if (trace.records[i].kind == Record::Kind::op)
+      if (const auto* op = std::get_if<Collective>(&trace.ops[trace.calls[trace.records[i].index].op]))
+        bytes.push_back(op->bytes);
+  return bytes;
+}
+
+// Four blocks each, 2 sequences: behind the decoder's first block, what the encoder gave goes beside hidden states.
+TEST(ComposedStages, OfADecoderHandOnWhatItLooksAt) {
+  const std::string text =
+      "layers: 4, positions: learned, cross_attention: true, target_length: 3, encoder: {layers: 4, "
+      "causal: false, cross_attention: false}";
+  constexpr std::int64_t kEncoded = 2 * 4 * 12 * 2, kHidden = 2 * 3 * 12 * 2;  // bytes of [2, length, 12] in bf16
+  const std::map<std::int64_t, std::set<std::int64_t>> of_rank = {
+      {0, {kEncoded}}, {1, {kEncoded}}, {2, {kEncoded, kEncoded + kHidden}}, {3, {kEncoded + kHidden}}};
+  std::int64_t parameters = 0;
+  for (const auto& [rank, expected] : of_rank) {
+    const OpTrace trace = stage_run(text, PipelineSchedule::gpipe, 4, rank);
+    const std::vector<std::int64_t> bytes = sent_bytes(trace);
+    EXPECT_EQ(std::set<std::int64_t>(bytes.begin(), bytes.end()), expected) << rank;
+    parameters += trace.parameters;
+  }
+  // The decoder's stage has a copy of the table of tokens that both read.
+  EXPECT_EQ(parameters, stage_run(text, PipelineSchedule::gpipe, 1, 0).parameters + 17 * 12);
 }
 
 TEST(ComposedStages, GiveBackInAStepWhatTheyTake) {

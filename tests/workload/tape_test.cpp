@@ -59,6 +59,21 @@ TEST(Tape, Runs_the_newest_ready_node_first) {
   EXPECT_EQ(s.backward_operations(), (Names{"tanh_backward", "gelu_backward"}));
 }
 
+// Of two roots, one in the graph of the other: it waits for what comes through the other one.
+TEST(Tape, Roots_get_their_gradients_before_any_node_runs) {
+  Session s;
+  Parameter& w = s.parameter({8, 8});
+  const Tensor inner = aten::activation(s.eager, w.value, aten::ActivationKind::gelu);
+  const std::vector<Tensor> roots{aten::activation(s.eager, inner, aten::ActivationKind::tanh), inner, w.value};
+  std::vector<Tensor> gradients(3);
+  for (Tensor& one : gradients) one = s.eager.empty({8, 8}, DType::fp32);
+  s.eager.recorder.phase = Phase::backward;
+  s.eager.tape.run(s.eager, roots, std::move(gradients));
+  s.eager.tape.destroy_from(0);
+  EXPECT_EQ(s.backward_operations(), (Names{"tanh_backward", "add_", "gelu_backward", "add_"}));
+  EXPECT_TRUE(w.gradient.defined());
+}
+
 TEST(Tape, A_second_gradient_is_added_in_place_into_the_first) {
   Session s;
   Parameter& w = s.parameter({8, 8});

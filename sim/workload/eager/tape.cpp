@@ -15,15 +15,29 @@ bool runs_later(const Node* a, const Node* b) { return a->sequence < b->sequence
 
 }  // namespace
 
-void Tape::run(Eager& eager, const Tensor& root, Tensor gradient) {
-  if (root.node == nullptr) return;
+void Tape::run(Eager& eager, std::span<const Tensor> roots, std::vector<Tensor> gradients) {
+  std::vector<Node*> ready = start(eager, roots, std::move(gradients));
+  if (!ready.empty()) work_off(eager, ready, nullptr);
+}
+
+// The engine's graph root leads to all of them: a root inside the graph of another one waits for its other gradients.
+std::vector<Node*> Tape::start(Eager& eager, std::span<const Tensor> roots, std::vector<Tensor> gradients) {
   ++run_;
-  count_dependencies(*root.node);
+  for (const Tensor& root : roots) {
+    if (root.node == nullptr) continue;
+    if (root.node->run_ != run_) count_dependencies(*root.node);
+    ++root.node->dependencies_;
+  }
   std::vector<Node*> ready;
-  root.node->buffer_ = buffer();
-  (*root.node->buffer_)[root.output] = std::move(gradient);
-  ready.push_back(root.node);
-  work_off(eager, ready, nullptr);
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    Node* node = roots[i].node;
+    if (node == nullptr) continue;
+    add(eager, {node, roots[i].output}, std::move(gradients[i]));
+    if (--node->dependencies_ > 0) continue;
+    ready.push_back(node);
+    std::push_heap(ready.begin(), ready.end(), runs_later);
+  }
+  return ready;
 }
 
 void Tape::work_off(Eager& eager, std::vector<Node*>& ready, Weights* later) {
@@ -48,16 +62,19 @@ void Tape::work_off(Eager& eager, std::vector<Node*>& ready, Weights* later) {
   eager.gradients_enabled = gradients_enabled;
 }
 
-Tape::Weights Tape::run_inputs(Eager& eager, const Tensor& root, Tensor gradient, const Node& input) {
+Tape::Weights Tape::run_inputs(Eager& eager, std::span<const Tensor> roots, std::vector<Tensor> gradients,
+                               const std::vector<const Node*>& inputs) {
   Weights later;
-  if (root.node == nullptr) return later;
-  // Which nodes lead to the input: children before parents, as a graph without cycles allows.
+  const auto is_input = [&](const Node* node) { return std::find(inputs.begin(), inputs.end(), node) != inputs.end(); };
+  // Which nodes lead to the inputs: children before parents, as a graph without cycles allows.
   std::unordered_map<Node*, bool> leads;
-  std::vector<std::pair<Node*, bool>> pending{{root.node, false}};
+  std::vector<std::pair<Node*, bool>> pending;
+  for (auto root = roots.rbegin(); root != roots.rend(); ++root)
+    if (root->node != nullptr) pending.emplace_back(root->node, false);
   while (!pending.empty()) {
     auto [node, below_known] = pending.back();
     pending.pop_back();
-    if (!below_known && !leads.try_emplace(node, node == &input).second) continue;
+    if (!below_known && !leads.try_emplace(node, is_input(node)).second) continue;
     if (!below_known) pending.emplace_back(node, true);
     for (int i = 0; i < node->edge_count; ++i) {
       Node* next = node->edges[static_cast<std::size_t>(i)].node;
@@ -73,7 +90,7 @@ Tape::Weights Tape::run_inputs(Eager& eager, const Tensor& root, Tensor gradient
   };
   std::vector<Cut> cuts;
   for (const auto& [node, on_the_way] : leads) {
-    if (!on_the_way || node == &input) continue;
+    if (!on_the_way || is_input(node)) continue;
     Weights::Split split;
     split.node = node;
     const std::size_t before = cuts.size();
@@ -90,14 +107,10 @@ Tape::Weights Tape::run_inputs(Eager& eager, const Tensor& root, Tensor gradient
   std::sort(later.others.begin(), later.others.end(), [](const Node* a, const Node* b) { return runs_later(b, a); });
   eager.recorder.host(HostClass::pipeline_split, static_cast<std::int64_t>(leads.size()));
   for (const Cut& cut : cuts) cut.node->edges[cut.edge].node = nullptr;
-  ++run_;
-  count_dependencies(*root.node);
-  std::vector<Node*> ready{root.node};
-  root.node->buffer_ = buffer();
-  (*root.node->buffer_)[root.output] = std::move(gradient);
+  std::vector<Node*> ready = start(eager, roots, std::move(gradients));
   work_off(eager, ready, &later);
   for (const Cut& cut : cuts) cut.node->edges[cut.edge].node = cut.to;
-  // Nothing leads back to nodes above the first that parts: the root is taken off the graph.
+  // Nothing leads back to nodes above the first that parts: roots are taken off the graph.
   if (!later.splits.empty())
     std::erase_if(later.others, [&](Node* node) {
       const bool above = node->sequence > later.splits.front().node->sequence;

@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,13 @@ class Tape {
     return *node;
   }
 
-  void run(Eager& eager, const Tensor& root, Tensor gradient);
+  /// From each root that has a graph behind it, with the gradient at its place.
+  void run(Eager& eager, std::span<const Tensor> roots, std::vector<Tensor> gradients);
+  void run(Eager& eager, const Tensor& root, Tensor gradient) {
+    std::vector<Tensor> one;
+    one.push_back(std::move(gradient));
+    run(eager, std::span(&root, 1), std::move(one));
+  }
 
   /// What run_inputs leaves to run_weights.
   struct Weights {
@@ -98,9 +105,10 @@ class Tape {
     std::vector<Split> splits;  ///< nodes with weights behind them, in the order of the engine
     std::vector<Node*> others;  ///< the other nodes between root and input
   };
-  /// The gradient of the tensor that `input` makes (or receives), alone; nodes keep what they saved. As
+  /// Gradients of the tensors that `inputs` make (or receive), alone; nodes keep what they saved. As
   /// torch.distributed.pipelining parts a backward pass: branches that lead to weights alone are left for later.
-  Weights run_inputs(Eager& eager, const Tensor& root, Tensor gradient, const Node& input);
+  Weights run_inputs(Eager& eager, std::span<const Tensor> roots, std::vector<Tensor> gradients,
+                     const std::vector<const Node*>& inputs);
   /// Those branches, one call of the engine for each node they part at, and everything saved is given up.
   void run_weights(Eager& eager, Weights& weights);
 
@@ -116,6 +124,8 @@ class Tape {
  private:
   void* place(std::size_t size, std::size_t alignment);
   void count_dependencies(Node& root);
+  /// Nodes that are ready once every root has its gradient.
+  std::vector<Node*> start(Eager& eager, std::span<const Tensor> roots, std::vector<Tensor> gradients);
   void work_off(Eager& eager, std::vector<Node*>& ready, Weights* later);
   void evaluate(Eager& eager, Node& node, std::vector<Node*>& ready, bool keep);
   void add(Eager& eager, const Edge& edge, Tensor gradient);

@@ -1,5 +1,7 @@
 #include "sim/workload/families/composed.h"
 
+#include <algorithm>
+
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/chunked_loss.h"
@@ -50,21 +52,24 @@ Composed::Composed(Eager& eager, const ModelDescription& model, CompositionHandl
 
 void Composed::make_part(const StagePart& part) {
   const Stack& s = composition_.stack;
-  std::int64_t blocks = 0;
-  if (composition_.encoder) {
+  Towers& towers = towers_.emplace_back();
+  const std::int64_t blocks = blocks_of_encoder();
+  if (part.first < blocks) {
     const ModuleScope module(eager_.recorder, "encoder");
-    blocks = composition_.encoder->layers;
-    encoder_.emplace(*composition_.encoder, site_, 0, StagePart{0, blocks});
+    const StagePart own{part.first, std::min(part.last, blocks), part.embedding, part.last >= blocks};
+    towers.encoder.emplace(*composition_.encoder, site_, 0, own);
   }
   if (s.image_rows) image_rows_.emplace(composition_, site_);
-  // Encoder and decoder of one text share the table of tokens.
-  const bool shared =
-      encoder_ && composition_.encoder->input == InputKind::tokens && s.input == InputKind::tokens && s.cross_attention;
-  {
+  // Encoder and decoder of one text share the table of tokens, where one stage holds both.
+  const bool shared = towers.encoder && part.embedding && composition_.encoder->input == InputKind::tokens &&
+                      s.input == InputKind::tokens && s.cross_attention;
+  if (part.last > blocks) {
     std::optional<ModuleScope> module;
-    if (encoder_) module.emplace(eager_.recorder, "decoder");
-    const StagePart own{part.first, part.last - blocks, part.embedding, part.head};
-    stacks_.emplace_back(s, site_, static_cast<std::int16_t>(blocks), own, shared ? &encoder_->tokens() : nullptr);
+    if (composition_.encoder) module.emplace(eager_.recorder, "decoder");
+    towers.embeds = composition_.encoder ? part.first <= blocks : part.embedding;
+    const StagePart own{std::max<std::int64_t>(0, part.first - blocks), part.last - blocks, towers.embeds, part.head};
+    towers.stack.emplace(s, site_, static_cast<std::int16_t>(blocks), own,
+                         shared ? &towers.encoder->tokens() : nullptr);
   }
   if (part.head) {
     const ModuleScope head(eager_.recorder, "head");
@@ -75,7 +80,7 @@ void Composed::make_part(const StagePart& part) {
 
 void Composed::make_head(const StagePart& part) {
   const Stack& s = composition_.stack;
-  StackNetwork& at = stacks_.back();
+  StackNetwork& at = top();
   const std::int64_t width = s.table_width();
   switch (s.head) {
     case HeadKind::none: return;
@@ -128,8 +133,9 @@ void Composed::make_head(const StagePart& part) {
 }
 
 std::int64_t Composed::frozen() const {
-  std::int64_t frozen = Family::frozen() + (encoder_ ? encoder_->frozen() : 0);
-  for (const StackNetwork& stack : stacks_) frozen += stack.frozen();
+  std::int64_t frozen = Family::frozen();
+  for (const Towers& part : towers_)
+    frozen += (part.encoder ? part.encoder->frozen() : 0) + (part.stack ? part.stack->frozen() : 0);
   return frozen;
 }
 
@@ -137,29 +143,29 @@ Tensor Composed::loss(const Batch& batch) {
   const Stack& s = composition_.stack;
   Output output;  // scores go with what the network gives back, after its own variables
   Tensor encoded, x;
-  if (encoder_) {
+  if (auto& encoder = towers_.back().encoder) {
     const ModuleScope module(eager_.recorder, "encoder");
-    encoded = encoder_->run(batch.features);
+    encoded = encoder->run(batch.features);
   }
   if (image_rows_) {
-    stacks_.back().add_behind_layers(image_rows_->deep_rows(encoded));
+    top().add_behind_layers(image_rows_->deep_rows(encoded));
     encoded = image_rows_->rows(std::exchange(encoded, Tensor{}));
   }
   x = run_stack(batch.tokens, s.cross_attention || image_rows_ ? encoded : Tensor{});
   x = for_head(std::move(x));
   if (s.head == HeadKind::contrastive) encoded = split_.whole_sequence(encoded);
-  stacks_.front().run_unread_top(x);
+  top().run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   if (pair_head_) return pair_head_->loss(x, encoded);
   if (s.head == HeadKind::contrastive) return contrastive_loss(x, encoded);
   if (s.head == HeadKind::language_model && site_.training.loss_code != LossCode::whole) {
-    stacks_.back().forget();
+    top().forget();
     return loss_in_chunks(eager_, site_.training, x, head_, batch.targets[0]);
   }
   // A decoder beside an encoder and plain code give their hidden states up, others have them in a variable.
   output = output_of(s.plain || (s.head == HeadKind::language_model && s.cross_attention) ? std::move(x) : x);
   Tensor result = loss_of(output, batch.targets);
-  stacks_.back().forget();
+  top().forget();
   return result;
 }
 
@@ -191,16 +197,30 @@ Composed::Output Composed::output_of(Tensor x) {
   return {std::move(x), {}};
 }
 
-Tensor Composed::run_part(std::size_t part, Tensor input) {
-  Tensor x = stacks_[part].run(input);
-  input = Tensor{};
-  if (!parts_[part].head) return x;
+std::vector<Tensor> Composed::run_part(std::size_t part, const Batch& batch, std::vector<Tensor> received) {
+  Towers& at = towers_[part];
+  Tensor encoded, x;
+  if (at.encoder) {
+    const ModuleScope module(eager_.recorder, "encoder");
+    encoded = at.encoder->run(parts_[part].embedding ? batch.features : received.front());
+    received.clear();
+    if (!at.stack) return {encoded};
+  } else if (composition_.encoder) {
+    encoded = received.back();
+  }
+  {
+    std::optional<ModuleScope> module;
+    if (composition_.encoder) module.emplace(eager_.recorder, "decoder");
+    x = at.stack->run(at.embeds ? batch.tokens : received.front(), encoded);
+  }
+  received.clear();
+  if (!parts_[part].head) return encoded.defined() ? std::vector<Tensor>{x, encoded} : std::vector<Tensor>{x};
   x = for_head(std::move(x));
-  stacks_[part].run_unread_top(x);
+  at.stack->run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   Tensor scores = output_of(std::move(x)).scores;
-  stacks_[part].forget();
-  return scores;
+  at.stack->forget();
+  return {scores};
 }
 
 Tensor Composed::part_loss(const Tensor& output, const std::vector<Tensor>& targets) {
@@ -208,36 +228,39 @@ Tensor Composed::part_loss(const Tensor& output, const std::vector<Tensor>& targ
   return loss_of({output, {}}, targets);
 }
 
-Dims Composed::residual_before(std::int64_t block) const {
-  const Stack& s = composition_.stack;
-  const std::int64_t tokens = s.tokens_before(block, training_.tokens_of_rank());
-  return {training_.micro_batch, tokens / split_.whole_length(1), s.hidden << s.stage_of(block)};
+// Behind the first block of a decoder, what it looks at goes on beside its own hidden states.
+std::vector<Dims> Composed::carried_before(std::int64_t block) const {
+  std::vector<Dims> carried;
+  for (const Composition::Carried& one : composition_.carried_before(block, training_.tokens_of_rank()))
+    carried.push_back({training_.micro_batch, one.tokens / split_.whole_length(1), one.width});
+  return carried;
 }
 
-Dims Composed::part_input(std::size_t part) const { return residual_before(parts_[part].first); }
-Dims Composed::part_output(std::size_t part) const { return residual_before(parts_[part].last); }
+std::vector<Dims> Composed::part_input(std::size_t part) const { return carried_before(parts_[part].first); }
+std::vector<Dims> Composed::part_output(std::size_t part) const { return carried_before(parts_[part].last); }
 
 Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
   const Stack& s = composition_.stack;
-  if (encoder_ || !s.causal || s.head != HeadKind::language_model) return Family::next_logits(tokens, positions);
+  if (composition_.encoder || !s.causal || s.head != HeadKind::language_model)
+    return Family::next_logits(tokens, positions);
   generates_ = true;
   const Tensor x = run_stack(tokens, {}, positions);
   const ModuleScope head(eager_.recorder, "head");
   Tensor logits = logits_of(last_token(x));
-  stacks_.back().forget();
+  top().forget();
   return logits;
 }
 
 Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
-  if (!encoder_) return stacks_.back().run(input, encoded, positions);
+  if (!composition_.encoder) return top().run(input, encoded, positions);
   const ModuleScope module(eager_.recorder, "decoder");
-  return stacks_.back().run(input, encoded);
+  return top().run(input, encoded);
 }
 
 Tensor Composed::logits_of(const Tensor& x) {
   const Stack& s = composition_.stack;
   // What scores are made of besides one product is computed alike on every rank.
-  const bool inside = s.head_transform || stacks_.back().output_projection().weight != nullptr;
+  const bool inside = s.head_transform || top().output_projection().weight != nullptr;
   Tensor h = x;
   if (s.head == HeadKind::language_model && !s.cross_attention && !s.plain) {  // hidden_states[:, slice_indices, :]
     eager_.recorder.host(HostClass::view);
@@ -246,11 +269,11 @@ Tensor Composed::logits_of(const Tensor& x) {
   if (inside) h = split_.whole_sequence(h);
   if (s.head_transform) {
     h = linear(eager_, h, transform_);
-    h = stacks_.back().activated(h, s.activation);
-    h = stacks_.back().norm(h, transform_norm_);
+    h = top().activated(h, s.activation);
+    h = top().norm(h, transform_norm_);
   }
-  if (stacks_.back().output_projection().weight != nullptr && !s.head_transform)
-    h = linear(eager_, h, stacks_.back().output_projection());
+  if (top().output_projection().weight != nullptr && !s.head_transform)
+    h = linear(eager_, h, top().output_projection());
   if (s.head_scale) h = scale(eager_, h);
   Tensor logits = split_.logits(split_.output_projection(h, head_, inside), s.vocabulary);
   if (s.logit_scale) logits = scale(eager_, logits);
@@ -275,7 +298,8 @@ Tensor Composed::mean_tokens(const Tensor& x) {
 // A decoder's last token has seen all others. Whether a token is padding is asked of all of them first.
 bool Composed::scores_every_token() const {
   const Stack& s = composition_.stack;
-  return s.causal && !encoder_ && s.head == HeadKind::sequence_classification && s.pooler == PoolerKind::none;
+  return s.causal && !composition_.encoder && s.head == HeadKind::sequence_classification &&
+         s.pooler == PoolerKind::none;
 }
 
 Tensor Composed::last_scores(const Tensor& scores) {
@@ -302,7 +326,7 @@ Composed::Output Composed::class_scores(const Tensor& x) {
            : s.pooler == PoolerKind::mean           ? mean_tokens(x)
            : s.pooler == PoolerKind::mean_patches   ? mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1))
            : s.pooler == PoolerKind::mean_norm
-               ? stacks_.back().norm(mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1)), pooler_norm_)
+               ? top().norm(mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1)), pooler_norm_)
                : first_tokens(x);
   if (s.pooler == PoolerKind::class_and_mean) {
     const Tensor others = mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1 - (s.late_tokens ? s.extra_tokens : 0)));
@@ -321,9 +345,8 @@ Composed::Output Composed::class_scores(const Tensor& x) {
 Tensor Composed::pooled_by_dense(const Tensor& first) {
   const Stack& s = composition_.stack;
   Tensor pooled = linear(eager_, first, pooler_);
-  pooled = stacks_.back().activated(pooled,
-                                    s.pooler == PoolerKind::dense_activation ? s.activation : ComposedActivation::tanh);
-  stacks_.back().forget();
+  pooled = top().activated(pooled, s.pooler == PoolerKind::dense_activation ? s.activation : ComposedActivation::tanh);
+  top().forget();
   return pooled;
 }
 

@@ -17,9 +17,9 @@ class Composed final : public Family {
   Composed(Eager& eager, const ModelDescription& model, CompositionHandle composition,
            const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
-  Tensor run_part(std::size_t part, Tensor input) override;
-  [[nodiscard]] Dims part_input(std::size_t part) const override;
-  [[nodiscard]] Dims part_output(std::size_t part) const override;
+  std::vector<Tensor> run_part(std::size_t part, const Batch& batch, std::vector<Tensor> received) override;
+  [[nodiscard]] std::vector<Dims> part_input(std::size_t part) const override;
+  [[nodiscard]] std::vector<Dims> part_output(std::size_t part) const override;
   Tensor part_loss(const Tensor& output, const std::vector<Tensor>& targets) override;
   Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
   [[nodiscard]] std::int64_t frozen() const override;
@@ -29,10 +29,20 @@ class Composed final : public Family {
   struct Output {
     Tensor scores, pooled;
   };
+  /// Stacks of a part, of which a stage of a pipeline may hold one.
+  struct Towers {
+    std::optional<StackNetwork> encoder, stack;
+    bool embeds = false;  ///< reads what the stack reads, not a part before it
+  };
   void make_part(const StagePart& part);
+  [[nodiscard]] std::int64_t blocks_of_encoder() const {
+    return composition_.encoder ? composition_.encoder->layers : 0;
+  }
+  /// The stack below the head.
+  [[nodiscard]] StackNetwork& top() { return *towers_.back().stack; }
   void make_head(const StagePart& part);
   Tensor run_stack(const Tensor& input, const Tensor& encoded, const Tensor& positions = {});
-  [[nodiscard]] Dims residual_before(std::int64_t block) const;
+  [[nodiscard]] std::vector<Dims> carried_before(std::int64_t block) const;
   Tensor for_head(Tensor x);
   /// Of the head, before the loss.
   Output output_of(Tensor x);
@@ -58,10 +68,9 @@ class Composed final : public Family {
   const Composition& composition_;
   bool generates_ = false;
   StackSite site_;
-  std::optional<StackNetwork> encoder_;
   std::optional<ImageRows> image_rows_;
   std::optional<PairHead> pair_head_;
-  std::deque<StackNetwork> stacks_;  ///< of each part
+  std::deque<Towers> towers_;  ///< of each part
   Affine head_, relation_, transform_, transform_norm_, pooler_norm_, pooler_, projection_, other_projection_;
   Parameter* temperature_ = nullptr;
   Tensor logit_offset_;

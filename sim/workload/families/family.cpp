@@ -149,12 +149,14 @@ std::string why_not_chunked(const ModelDescription& model) {
   return "";
 }
 
-Tensor Family::run_part(std::size_t, Tensor) {
+std::vector<Tensor> Family::run_part(std::size_t, const Batch&, std::vector<Tensor>) {
   throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_, training_.parallel.framework)));
 }
 
-Dims Family::part_input(std::size_t) const { return {training_.micro_batch, training_.tokens_of_rank(), width()}; }
-Dims Family::part_output(std::size_t part) const { return part_input(part); }
+std::vector<Dims> Family::part_input(std::size_t) const {
+  return {{training_.micro_batch, training_.tokens_of_rank(), width()}};
+}
+std::vector<Dims> Family::part_output(std::size_t part) const { return part_input(part); }
 
 Tensor Family::part_loss(const Tensor& output, const std::vector<Tensor>& targets) {
   return cross_entropy(eager_, view(eager_, output, {output.elements() / model_.vocabulary, model_.vocabulary}),

@@ -146,16 +146,16 @@ Tensor Megatron::run_blocks(const StagePart& held, Tensor x) {
   return x;
 }
 
-Tensor Megatron::run_part(std::size_t part, Tensor input) {
+std::vector<Tensor> Megatron::run_part(std::size_t part, const Batch& batch, std::vector<Tensor> received) {
   const StagePart& held = parts_[part];
-  Tensor x = held.embedding ? embed(input) : input;
-  input = Tensor{};
+  Tensor x = held.embedding ? embed(batch.tokens) : received.front();
+  received.clear();
   x = run_blocks(held, std::move(x));
-  if (!held.head) return x;
+  if (!held.head) return {x};
   const ModuleScope head(eager_.recorder, "head");
   const Tensor hidden = norm(x, final_norm_);
   x = Tensor{};
-  return megatron::column_linear(eager_, split_, hidden, *head_.weight, nullptr);
+  return {megatron::column_linear(eager_, split_, hidden, *head_.weight, nullptr)};
 }
 
 Tensor Megatron::part_loss(const Tensor& logits, const std::vector<Tensor>& targets) {

@@ -16,7 +16,7 @@ class Megatron final : public Family {
   Tensor loss(const Batch& batch) override;
   [[nodiscard]] std::int64_t shared_table() const override;
   void take_batch(const Batch& batch) override;
-  Tensor run_part(std::size_t part, Tensor input) override;
+  std::vector<Tensor> run_part(std::size_t part, const Batch& batch, std::vector<Tensor> received) override;
   Tensor part_loss(const Tensor& logits, const std::vector<Tensor>& targets) override;
 
  private:

@@ -34,18 +34,23 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
 std::int64_t most_between_stages(const ModelDescription& model, const TrainingDescription& training) {
   if (model.program.given()) {
     std::int64_t widest = 0;
-    for (const networks::Carried& one : networks::carried_tensors(model, training))
-      widest = std::max(widest, one.sizes.product() / training.micro_batch);
+    for (const std::vector<networks::Carried>& cut : networks::carried_tensors(model, training)) {
+      std::int64_t numbers = 0;
+      for (const networks::Carried& one : cut) numbers += one.sizes.product() / training.micro_batch;
+      widest = std::max(widest, numbers);
+    }
     return widest;
   }
   const CompositionHandle composition = composition_of(model);
   if (training.parallel.megatron()) return training.tokens_of_rank() * model.hidden;
-  const Stack& s = composition->stack;
   const std::int64_t stages = parallel::shape_of(training.parallel, 1).stages();
   std::int64_t most = 0;
   for (std::int64_t stage = 1; stage < stages; ++stage) {
-    const std::int64_t block = cut_before(stage, stages, model);
-    most = std::max(most, s.tokens_before(block, training.tokens_of_rank()) * (s.hidden << s.stage_of(block)));
+    std::int64_t numbers = 0;
+    for (const auto& [tokens, width] :
+         composition->carried_before(cut_before(stage, stages, model), training.tokens_of_rank()))
+      numbers += tokens * width;
+    most = std::max(most, numbers);
   }
   return training.parallel.sequence_parallel ? most / training.parallel.tensor : most;  // each rank sends its part
 }
@@ -66,9 +71,6 @@ std::string why_not_cut(const ModelDescription& model, Framework framework) {
   if (composition->stack.head == HeadKind::contrastive)
     return "a contrastive loss compares all sequences of a batch, and a pipeline's loss sees those of a micro-batch";
   if (composition->stack.image_rows) return "an image's rows among tokens are not modelled in a pipeline; expected 1";
-  if (composition->encoder)
-    return "PyTorch's own example of an encoder and a decoder (pippy_t5.py) is limited to two stages, since the first "
-           "one takes the tokens of both; expected 1";
   return "";
 }
 

@@ -183,9 +183,10 @@ ProgramValue ProgramNetwork::call_block(ProgramModule& module, const Expression&
                                 module.block->name, kind_of(result)));
     return std::move(*tensor);
   };
-  if (noted_ != nullptr) noted_->push_back({input.sizes, input.type});
+  if (noted_ != nullptr)
+    for (const Tensor& one : carried_now(module.layer))
+      (*noted_)[static_cast<std::size_t>(module.layer)].push_back({one.sizes, one.type});
   Tensor result = run_block(body, std::move(input));
-  if (noted_ != nullptr && module.layer + 1 == blocks_) noted_->push_back({result.sizes, result.type});
   eager_.recorder.layer = -1;
   return result;
 }
@@ -310,7 +311,7 @@ Tensor ProgramNetwork::leaf(const Tensor& x) {
   return leaf.value;
 }
 
-Tensor ProgramNetwork::loss(const f::Batch& batch) {
+std::vector<ProgramValue> ProgramNetwork::tensors_of(const f::Batch& batch, bool with_targets) const {
   std::vector<ProgramValue> tensors(program_.network.tensors.size(), NoValue{});
   std::size_t inputs = 0, targets = 0;
   for (const ProgramInput& input : program_.inputs) {
@@ -319,10 +320,14 @@ Tensor ProgramNetwork::loss(const f::Batch& batch) {
                                         : batch.others[inputs - 1];
     if (!input.target) ++inputs;
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (program_.network.tensors[i] == input.name) tensors[i] = given;
+      if (program_.network.tensors[i] == input.name && (with_targets || !input.target)) tensors[i] = given;
   }
+  return tensors;
+}
+
+Tensor ProgramNetwork::loss(const f::Batch& batch) {
   calls_ = 0;
-  return loss_of(run_block_body(root_, std::move(tensors)));
+  return loss_of(run_block_body(root_, tensors_of(batch, true)));
 }
 
 Tensor ProgramNetwork::loss_of(const ProgramValue& returned) const {

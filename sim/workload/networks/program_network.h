@@ -14,13 +14,13 @@
 
 namespace ridgeline::networks {
 
-/// A tensor before a block, or behind the last one.
+/// A tensor that a stage hands on.
 struct Carried {
   Dims sizes;
   DType type = DType::fp32;
 };
-/// Of a whole network on one micro-batch of a training.
-std::vector<Carried> carried_tensors(const ModelDescription& model, const TrainingDescription& training);
+/// Of a whole network on one micro-batch of a training: tensors before each block.
+std::vector<std::vector<Carried>> carried_tensors(const ModelDescription& model, const TrainingDescription& training);
 
 class ProgramNetwork final : public families::Family, private ExpressionEvaluator {
  public:
@@ -28,13 +28,13 @@ class ProgramNetwork final : public families::Family, private ExpressionEvaluato
                  AttentionChoice attention);
 
   Tensor loss(const families::Batch& batch) override;
-  Tensor run_part(std::size_t part, Tensor input) override;
-  [[nodiscard]] Dims part_input(std::size_t part) const override;
-  [[nodiscard]] Dims part_output(std::size_t part) const override;
+  std::vector<Tensor> run_part(std::size_t part, const families::Batch& batch, std::vector<Tensor> received) override;
+  [[nodiscard]] std::vector<Dims> part_input(std::size_t part) const override;
+  [[nodiscard]] std::vector<Dims> part_output(std::size_t part) const override;
   Tensor part_loss(const Tensor& output, const std::vector<Tensor>& targets) override;
 
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }
-  void note_carried(std::vector<Carried>* carried) { noted_ = carried; }
+  void note_carried(std::vector<std::vector<Carried>>* carried);
   /// Why a pipeline cannot cut it; empty where one can.
   [[nodiscard]] std::string obstacle_to_stages();
   // What modules and operations are made of.
@@ -99,6 +99,10 @@ class ProgramNetwork final : public families::Family, private ExpressionEvaluato
   Flow loop(const Statement& line);
   std::vector<ProgramValue> arguments_of(const Expression& call);
   ProgramValue call_block(ProgramModule& module, const Expression& call, std::vector<ProgramValue>& arguments);
+  /// Tensors of a batch at the places of the network's own, targets where asked for.
+  [[nodiscard]] std::vector<ProgramValue> tensors_of(const families::Batch& batch, bool targets) const;
+  /// What a stage hands on before block `number`.
+  [[nodiscard]] std::vector<Tensor> carried_now(std::int64_t number) const;
   ProgramValue run_block_body(ProgramModule& module, std::vector<ProgramValue> tensors);
   Frame frame_of(ProgramModule& module, const std::vector<ProgramValue>& tensors);
 
@@ -125,13 +129,13 @@ class ProgramNetwork final : public families::Family, private ExpressionEvaluato
   Frame* frame_ = nullptr;
   ProgramValue result_;
   std::int64_t calls_ = 0;  ///< of this pass
-  std::vector<Carried>* noted_ = nullptr;
+  std::vector<std::vector<Carried>>* noted_ = nullptr;
   std::deque<eager::Parameter> leaves_;  ///< of the running step
   // Of a pipeline.
   std::optional<StageLines> stages_;
   const families::StagePart* part_ = nullptr;  ///< that is being made
   std::set<int> wanted_;                       ///< modules of it
-  std::vector<Carried> carried_;
+  std::vector<std::vector<Carried>> carried_;  ///< before each block
 };
 
 families::Batch make_program_batch(eager::Eager& eager, const ProgramModel& model, const TrainingDescription& training);

@@ -17,7 +17,7 @@ std::optional<DType> autocast_of(Precision precision) {
 
 }  // namespace
 
-std::vector<Carried> carried_tensors(const ModelDescription& model, const TrainingDescription& training) {
+std::vector<std::vector<Carried>> carried_tensors(const ModelDescription& model, const TrainingDescription& training) {
   TrainingDescription whole = training;
   whole.parallel = {};
   whole.lora.reset();
@@ -26,7 +26,7 @@ std::vector<Carried> carried_tensors(const ModelDescription& model, const Traini
   eager.gradients_enabled = false;
   const families::Batch batch = make_program_batch(eager, *model.program, whole);
   ProgramNetwork network(eager, model, whole, AttentionChoice::efficient);
-  std::vector<Carried> carried;
+  std::vector<std::vector<Carried>> carried;
   network.note_carried(&carried);
   eager.recorder.phase = Phase::forward;
   const auto type = autocast_of(training.precision);
@@ -34,6 +34,28 @@ std::vector<Carried> carried_tensors(const ModelDescription& model, const Traini
   { const Tensor loss = network.loss(batch); }
   if (type) eager.autocast.leave();
   eager.recorder.closed = true;
+  return carried;
+}
+
+void ProgramNetwork::note_carried(std::vector<std::vector<Carried>>* carried) {
+  Frame frame = frame_of(root_, {});
+  frame_ = &frame;
+  stages_.emplace(program_, list_lengths(program_.network.body));
+  frame_ = nullptr;
+  carried->resize(static_cast<std::size_t>(blocks_));
+  noted_ = carried;
+}
+
+std::vector<Tensor> ProgramNetwork::carried_now(std::int64_t number) const {
+  std::vector<Tensor> carried;
+  for (const int slot : stages_->carried_before(number)) {
+    const auto* tensor = std::get_if<Tensor>(&frame_->slots[static_cast<std::size_t>(slot)]);
+    if (tensor == nullptr)
+      throw UserError(
+          fmt::format("training.parallel.pipeline: '{}' goes from stage to stage and is no tensor; expected 1",
+                      program_.network.locals[static_cast<std::size_t>(slot)]));
+    carried.push_back(*tensor);
+  }
   return carried;
 }
 
@@ -68,8 +90,8 @@ void ProgramNetwork::make_parts() {
     part_ends.push_back(parameters.size());
   }
   carried_ = carried_tensors(model_, training_);
-  for (const Carried& one : carried_)
-    if (one.type != training_.stage_type())
+  for (const std::vector<Carried>& cut : carried_)
+    if (std::any_of(cut.begin(), cut.end(), [&](const Carried& one) { return one.type != training_.stage_type(); }))
       throw UserError(
           fmt::format("training.parallel.pipeline: stages hand on tensors in the type of the residual stream, and "
                       "blocks of {} hand on "
@@ -111,14 +133,16 @@ void ProgramNetwork::make_blocks_of_part(const Expression& e, const Statement& d
   }
 }
 
-Tensor ProgramNetwork::run_part(std::size_t part, Tensor input) {
+std::vector<Tensor> ProgramNetwork::run_part(std::size_t part, const families::Batch& batch,
+                                             std::vector<Tensor> received) {
   const families::StagePart& held = parts_[part];
-  int entry = stages_->carried();
-  for (std::size_t i = 0; held.embedding && i < program_.network.tensors.size(); ++i)
-    for (const ProgramInput& declared : program_.inputs)
-      if (!declared.target && declared.name == program_.network.tensors[i]) entry = static_cast<int>(i);
-  const Running running(*this, root_, {});
-  frame_->slots[static_cast<std::size_t>(entry)] = std::move(input);
+  const Running running(*this, root_, tensors_of(batch, false));
+  if (!held.embedding) {
+    const std::vector<int> slots = stages_->carried_before(held.first);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      frame_->slots[static_cast<std::size_t>(slots[i])] = std::move(received[i]);
+    received.clear();
+  }
   for (const StageLine& line : stages_->lines()) {
     if (!stages_->runs(line, held)) continue;
     if (line.blocks == 0) {
@@ -134,8 +158,8 @@ Tensor ProgramNetwork::run_part(std::size_t part, Tensor input) {
       run(line.statement->body);
     }
   }
-  const int result = held.head ? stages_->scores() : stages_->carried();
-  return std::get<Tensor>(frame_->slots[static_cast<std::size_t>(result)]);
+  if (!held.head) return carried_now(held.last);
+  return {std::get<Tensor>(frame_->slots[static_cast<std::size_t>(stages_->scores())])};
 }
 
 Tensor ProgramNetwork::part_loss(const Tensor& output, const std::vector<Tensor>& targets) {
@@ -154,11 +178,21 @@ Tensor ProgramNetwork::part_loss(const Tensor& output, const std::vector<Tensor>
   return loss_of(std::exchange(result_, std::monostate{}));
 }
 
-Dims ProgramNetwork::part_input(std::size_t part) const {
-  return carried_[static_cast<std::size_t>(parts_[part].first)].sizes;
+namespace {
+
+std::vector<Dims> sizes_of(const std::vector<Carried>& carried) {
+  std::vector<Dims> sizes;
+  for (const Carried& one : carried) sizes.push_back(one.sizes);
+  return sizes;
 }
-Dims ProgramNetwork::part_output(std::size_t part) const {
-  return carried_[static_cast<std::size_t>(parts_[part].last)].sizes;
+
+}  // namespace
+
+std::vector<Dims> ProgramNetwork::part_input(std::size_t part) const {
+  return sizes_of(carried_[static_cast<std::size_t>(parts_[part].first)]);
+}
+std::vector<Dims> ProgramNetwork::part_output(std::size_t part) const {
+  return sizes_of(carried_[static_cast<std::size_t>(parts_[part].last)]);
 }
 
 }  // namespace ridgeline::networks

@@ -30,19 +30,14 @@ void targets_of(const Statement& line, const std::function<void(int)>& visit) {
 
 StageLines::StageLines(const NetworkProgram& program, const std::vector<std::int64_t>& lengths) : program_(program) {
   const ProgramBlock& network = program.network;
-  int inputs = 0;
   for (std::size_t i = 0; i < network.tensors.size(); ++i)
     for (const ProgramInput& input : program.inputs)
-      if (input.name == network.tensors[i]) {
-        (input.target ? of_target_ : of_input_).insert(static_cast<int>(i));
-        inputs += input.target ? 0 : 1;
-      }
+      if (input.name == network.tensors[i]) (input.target ? of_target_ : of_input_).insert(static_cast<int>(i));
   for (const Statement& line : network.body) add(line, lengths);
-  if (carried_ < 0)
+  if (total_ == 0 && obstacle_.empty())
     obstacle_ =
         "a pipeline cuts networks at their blocks, as 'for layer in layers: x = layer(x)' in the network itself, and "
         "this one has none there: expected 1";
-  else if (inputs != 1) obstacle_ = fmt::format("stages read one input, and this network has {}: expected 1", inputs);
   else find_scores();
 }
 
@@ -55,20 +50,14 @@ void StageLines::add(const Statement& statement, const std::vector<std::int64_t>
     line.reads_input = line.reads_input || of_input_.contains(name.slot);
     line.reads_target = line.reads_target || of_target_.contains(name.slot);
   });
+  if (statement.kind == Statement::Kind::remove)
+    for (const int slot : statement.slots) line.reads_input = line.reads_input || of_input_.contains(slot);
   if (line.blocks > 0) {
     const Statement* step = statement.body.size() == 1 ? &statement.body.front() : nullptr;
     const bool fits = step != nullptr && step->kind == Statement::Kind::assign && step->names.size() == 1 &&
                       step->values.size() == 1 && step->values[0].kind == Expression::Kind::call &&
-                      step->values[0].items.size() > 1 && step->values[0].items[1].slot == step->slots[0] &&
-                      (carried_ < 0 || carried_ == step->slots[0]);
+                      step->values[0].items.size() > 1 && step->values[0].items[1].slot == step->slots[0];
     if (!fits) obstacle_ = "blocks of a list hand one tensor on, as 'for layer in layers: x = layer(x)': expected 1";
-    else carried_ = step->slots[0];
-    for (std::size_t i = 2; fits && i < step->values[0].items.size(); ++i)
-      names_of(step->values[0].items[i], [&](const Expression& name) {
-        if (name.scope == NameScope::local && of_input_.contains(name.slot))
-          obstacle_ =
-              fmt::format("blocks read '{}' beside what they hand on, which comes of the input: expected 1", name.text);
-      });
     total_ += line.blocks;
   }
   targets_of(statement, [&](int slot) {
@@ -99,7 +88,29 @@ bool StageLines::runs(const StageLine& line, const families::StagePart& part) co
   if (line.reads_target) return false;
   if (line.blocks > 0) return line.before < part.last && line.before + line.blocks > part.first;
   if (line.before == 0) return part.embedding || !line.reads_input;
-  return line.before == total_ ? part.head : part.first < line.before && line.before <= part.last;
+  return line.before == total_ ? part.head
+                               : line.before <= part.last && (part.first < line.before || !line.reads_input);
+}
+
+// Read before they are assigned anew, from the block on.
+std::vector<int> StageLines::carried_before(std::int64_t number) const {
+  std::vector<int> carried;
+  std::set<int> assigned;
+  for (const StageLine& line : lines_) {
+    const Statement& statement = *line.statement;
+    if (line.before + line.blocks <= number || line.reads_target || statement.kind == Statement::Kind::declare)
+      continue;
+    if (statement.kind == Statement::Kind::loop) assigned.insert(statement.slots.begin(), statement.slots.end());
+    names_of(statement, [&](const Expression& name) {
+      const int slot = name.slot;
+      if (name.scope == NameScope::local && slot >= static_cast<int>(program_.network.tensors.size()) &&
+          of_input_.contains(slot) && !assigned.contains(slot) &&
+          std::find(carried.begin(), carried.end(), slot) == carried.end())
+        carried.push_back(slot);
+    });
+    if (statement.kind == Statement::Kind::assign) assigned.insert(statement.slots.begin(), statement.slots.end());
+  }
+  return carried;
 }
 
 std::set<int> StageLines::modules_of(const families::StagePart& part) const {

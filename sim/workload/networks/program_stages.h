@@ -1,8 +1,9 @@
 // The lines of a network that each stage of a pipeline runs.
 //
 // A network is cut at its blocks: loops "for layer in layers: x = layer(x, …)" over lists of blocks in its own body.
-// Lines before the first block belong to the first stage and lines behind the last one to the last stage, but lines
-// that read no input are run by every stage. Lines that read a target are the loss.
+// Lines before the first block belong to the first stage and lines behind blocks to the stage of the last of them, but
+// lines that read no input are run by every stage from there on. Lines that read a target are the loss. Stages read all
+// inputs for themselves and hand variables on that come of them and that later lines read.
 #pragma once
 
 #include <set>
@@ -33,8 +34,9 @@ class StageLines {
   /// Places of the modules that a part of the network calls.
   [[nodiscard]] std::set<int> modules_of(const families::StagePart& part) const;
   [[nodiscard]] const std::vector<StageLine>& lines() const { return lines_; }
-  [[nodiscard]] int carried() const { return carried_; }  ///< variable that blocks hand on
-  [[nodiscard]] int scores() const { return scores_; }    ///< variable that the loss reads
+  /// Variables that the stage of block `number` receives.
+  [[nodiscard]] std::vector<int> carried_before(std::int64_t number) const;
+  [[nodiscard]] int scores() const { return scores_; }  ///< variable that the loss reads
 
  private:
   void add(const Statement& statement, const std::vector<std::int64_t>& lengths);
@@ -44,7 +46,7 @@ class StageLines {
   std::vector<StageLine> lines_;
   std::set<int> of_input_, of_target_;  ///< variables
   std::int64_t total_ = 0;
-  int carried_ = -1, scores_ = -1;
+  int scores_ = -1;
   std::string obstacle_;
 };
 

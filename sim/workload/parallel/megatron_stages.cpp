@@ -98,7 +98,9 @@ void MegatronStages::forward(Stage& stage, MicroBatch& pass) {
     pass.input.value.leaf = true;
   }
   if (stage.first || stage.last) family_.take_batch(batch_);
-  pass.output = family_.run_part(stage.part, stage.first ? batch_.tokens : pass.input.value);
+  std::vector<eager::Tensor> received;
+  if (!stage.first) received.push_back(pass.input.value);
+  pass.output = family_.run_part(stage.part, batch_, std::move(received)).front();
   if (!stage.last) return;
   pass.loss = family_.part_loss(pass.output, batch_.targets);
   pass.output = Tensor{};

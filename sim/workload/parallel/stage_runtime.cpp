@@ -24,6 +24,12 @@ ShortSchedule checked(const TrainingDescription& training) {
   return shorten(shape);
 }
 
+void make_leaf(eager::Parameter& input, Tensor value) {
+  input.value = std::move(value);
+  eager::Eager::attach(input.value, input.accumulate);
+  input.value.leaf = true;
+}
+
 RankActions actions_of(const TrainingDescription& training, const ShortSchedule& shorter, std::size_t rank) {
   return make_schedule(shape_of(training.parallel, shorter.micro_batches))[rank];
 }
@@ -61,10 +67,17 @@ void StageRuntime::infer_shapes() {
   eager_.gradients_enabled = false;
   for (const Stage& stage : stages_) {
     if (autocast_) eager_.autocast.enter(*autocast_);
-    const Tensor input = stage.first ? aten::full(eager_, piece(batch_.tokens, 0).sizes, batch_.tokens.type)
-                                     : aten::full(eager_, family_.part_input(stage.part), type_);
+    families::Batch batch = one_batch();
+    Tensors received;
+    if (stage.first) {  // what other stages read for themselves are keywords, which are the batch's own
+      Tensor& read = batch.features.defined() ? batch.features : batch.tokens;
+      read = aten::full(eager_, read.sizes, read.type);
+    } else {
+      for (const eager::Dims& sizes : family_.part_input(stage.part))
+        received.push_back(aten::full(eager_, sizes, type_));
+    }
     if (hooks_.before_forward) hooks_.before_forward();
-    const Tensor output = family_.run_part(stage.part, input);
+    const Tensors output = family_.run_part(stage.part, batch, received);
     if (hooks_.after_forward) hooks_.after_forward();
     if (autocast_) eager_.autocast.leave();
   }
@@ -76,26 +89,32 @@ void StageRuntime::make_buffers() {
   constexpr std::size_t kMost = 2048;
   const auto all = static_cast<std::size_t>(training_.gradient_accumulation),
              each = std::min(all, static_cast<std::size_t>(short_.micro_batches) + kMost);
-  const auto rest = [&](eager::Dims sizes) {
-    sizes[0] *= static_cast<std::int64_t>(all - each);
-    if (all > each) rest_of_buffers_.push_back(eager_.empty(sizes, type_));
+  const auto rest = [&](const std::vector<eager::Dims>& carried) {
+    for (eager::Dims sizes : carried) {
+      sizes[0] *= static_cast<std::int64_t>(all - each);
+      if (all > each) rest_of_buffers_.push_back(eager_.empty(sizes, type_));
+    }
   };
   eager_.recorder.phase = Phase::forward;
   for (Stage& stage : stages_) {
     stage.kept.resize(static_cast<std::size_t>(short_.micro_batches));
     stage.input_gradients.resize(stage.kept.size());
-    for (std::size_t i = 0; !stage.first && i < each; ++i) {
-      eager::Parameter& input = stage.inputs.emplace_back();
-      input.value = eager_.empty(family_.part_input(stage.part), type_);
-      eager::Eager::attach(input.value, input.accumulate);
-      input.value.leaf = true;
+    if (stage.first) continue;
+    const std::vector<eager::Dims> carried = family_.part_input(stage.part);
+    for (std::size_t i = 0; i < each; ++i) {
+      eager::Parameters& inputs = stage.inputs.emplace_back();
+      for (const eager::Dims& sizes : carried) make_leaf(inputs.emplace_back(), eager_.empty(sizes, type_));
     }
-    if (!stage.first) rest(family_.part_input(stage.part));
+    rest(carried);
   }
   for (Stage& stage : stages_) {
-    const eager::Dims sizes = family_.part_output(stage.part);
-    for (std::size_t i = 0; !stage.last && i < each; ++i) stage.output_gradients.push_back(eager_.empty(sizes, type_));
-    if (!stage.last) rest(sizes);
+    if (stage.last) continue;
+    const std::vector<eager::Dims> carried = family_.part_output(stage.part);
+    for (std::size_t i = 0; i < each; ++i) {
+      Tensors& gradients = stage.output_gradients.emplace_back();
+      for (const eager::Dims& sizes : carried) gradients.push_back(eager_.empty(sizes, type_));
+    }
+    rest(carried);
   }
   std::int32_t batches = 0;
   for (const StageAction& action : actions_) batches = std::max(batches, action.batch + 1);
@@ -124,7 +143,7 @@ void StageRuntime::step(OpTrace& trace) {
   }
   if (autocast_) eager_.autocast.leave();
   losses_.clear();
-  for (Tensor* variable : {&output_, &sent_forward_, &sent_back_}) *variable = Tensor{};
+  for (Tensors* variable : {&output_, &sent_forward_, &sent_back_}) variable->clear();
   for (auto& tensors : held_) tensors.clear();
   eager_.tape.destroy_from(0);
   eager_.frames.clear();
@@ -153,10 +172,14 @@ void StageRuntime::run(const StageAction& action) {
   }
 }
 
-/// A micro-batch of what all have: a view.
-Tensor StageRuntime::piece(const Tensor& whole, std::size_t) const {
-  Tensor result = whole;
-  result.sizes[0] = training_.micro_batch;
+families::Batch StageRuntime::one_batch() const {
+  families::Batch result = batch_;
+  const auto cut = [this](Tensor& whole) {
+    if (whole.defined()) whole.sizes[0] = training_.micro_batch;
+  };
+  cut(result.tokens);
+  cut(result.features);
+  for (Tensors* several : {&result.targets, &result.others}) std::for_each(several->begin(), several->end(), cut);
   return result;
 }
 
@@ -164,26 +187,24 @@ void StageRuntime::forward(Stage& stage, std::size_t micro_batch) {
   eager_.recorder.phase = Phase::forward;
   eager_.recorder.host(HostClass::pipeline_chunk);
   if (hooks_.before_forward) hooks_.before_forward();
-  Tensor output =
-      family_.run_part(stage.part, stage.first ? piece(batch_.tokens, micro_batch) : stage.inputs[micro_batch].value);
+  const families::Batch batch = one_batch();
+  Tensors received;
+  if (!stage.first)
+    for (const eager::Parameter& input : stage.inputs[micro_batch]) received.push_back(input.value);
+  Tensors output = family_.run_part(stage.part, batch, std::move(received));
   if (hooks_.after_forward) hooks_.after_forward();
   Kept& kept = stage.kept[micro_batch];
   kept.output = output;
   output_ = std::move(output);
   if (stage.last) {
-    std::vector<Tensor> targets;
-    for (const Tensor& target : batch_.targets) targets.push_back(piece(target, micro_batch));
-    kept.loss = family_.part_loss(output_, targets);
+    kept.loss = family_.part_loss(output_.front(), batch.targets);
     losses_.push_back(kept.loss);
     return;
   }
   if (single_) sent_forward_ = kept.output;
-  if (Stage* next = on_this_rank(stage.number + 1)) {
-    eager::Parameter& input = next->inputs[micro_batch];
-    input.value = kept.output.detached();
-    eager::Eager::attach(input.value, input.accumulate);
-    input.value.leaf = true;
-  }
+  if (Stage* next = on_this_rank(stage.number + 1))
+    for (std::size_t i = 0; i < kept.output.size(); ++i)
+      make_leaf(next->inputs[micro_batch][i], kept.output[i].detached());
 }
 
 void StageRuntime::backward(Stage& stage, std::size_t micro_batch, Kind kind) {
@@ -198,14 +219,17 @@ void StageRuntime::backward(Stage& stage, std::size_t micro_batch, Kind kind) {
   eager_.recorder.first_backward();
   Kept& kept = stage.kept[micro_batch];
   {
-    const Tensor root = stage.last ? kept.loss : kept.output;
-    const Tensor gradient = stage.last ? aten::full(eager_, {}, root.type) : stage.output_gradients[micro_batch];
+    const Tensors roots = stage.last ? Tensors{kept.loss} : kept.output;
+    const Tensors gradients =
+        stage.last ? Tensors{aten::full(eager_, {}, kept.loss.type)} : stage.output_gradients[micro_batch];
+    std::vector<const eager::Node*> inputs;
     if (kind == Kind::backward_input)
-      kept.weights = eager_.tape.run_inputs(eager_, root, gradient, stage.inputs[micro_batch].accumulate);
-    else eager_.tape.run(eager_, root, gradient);
+      for (const eager::Parameter& input : stage.inputs[micro_batch]) inputs.push_back(&input.accumulate);
+    if (kind == Kind::backward_input) kept.weights = eager_.tape.run_inputs(eager_, roots, gradients, inputs);
+    else eager_.tape.run(eager_, roots, gradients);
   }
   eager_.autocast.resume(paused);
-  kept.output = Tensor{};
+  kept.output.clear();
   kept.loss = Tensor{};
   if (hooks_.after_backward && kind == Kind::backward) hooks_.after_backward(last);
   input_gradient_made(stage, micro_batch);
@@ -219,15 +243,18 @@ bool StageRuntime::begin_weights(Stage& stage) {
 
 void StageRuntime::input_gradient_made(Stage& stage, std::size_t micro_batch) {
   if (stage.first) return;
-  Tensor gradient = std::exchange(stage.inputs[micro_batch].gradient, Tensor{});
-  if (!gradient.defined()) return;
-  eager_.recorder.set_category(gradient.storage.id(), Category::temporaries);
+  Tensors gradients;
+  for (eager::Parameter& input : stage.inputs[micro_batch]) {
+    gradients.push_back(std::exchange(input.gradient, Tensor{}));
+    if (gradients.back().defined()) eager_.recorder.set_category(gradients.back().storage.id(), Category::temporaries);
+  }
+  if (!gradients.front().defined()) return;
   if (Stage* before = on_this_rank(stage.number - 1)) {
-    before->output_gradients[micro_batch] = std::move(gradient);
+    before->output_gradients[micro_batch] = std::move(gradients);
     return;
   }
-  if (single_) sent_back_ = gradient;
-  stage.input_gradients[micro_batch] = std::move(gradient);
+  if (single_) sent_back_ = gradients;
+  stage.input_gradients[micro_batch] = std::move(gradients);
 }
 
 void StageRuntime::backward_weights(Stage& stage, std::size_t micro_batch) {
@@ -242,25 +269,30 @@ void StageRuntime::backward_weights(Stage& stage, std::size_t micro_batch) {
 
 void StageRuntime::exchange(const StageAction& action) {
   eager_.recorder.host(HostClass::pipeline_exchange);
-  Tensor sent, received;
+  Tensors sent, received;
   for (const Transfer& transfer : action.transfers) {
     const auto micro_batch = static_cast<std::size_t>(transfer.micro_batch);
     if (transfer.send) {
       Stage& from = stage_of(transfer.stage);
-      sent = transfer.gradient ? std::exchange(from.input_gradients[micro_batch], Tensor{})
-                               : from.kept[micro_batch].output;
+      sent = transfer.gradient ? std::exchange(from.input_gradients[micro_batch], {}) : from.kept[micro_batch].output;
     } else {
       Stage& to = stage_of(transfer.stage + (transfer.gradient ? -1 : 1));
-      received = transfer.gradient ? to.output_gradients[micro_batch] : to.inputs[micro_batch].value;
+      if (transfer.gradient) received = to.output_gradients[micro_batch];
+      else
+        for (const eager::Parameter& input : to.inputs[micro_batch]) received.push_back(input.value);
     }
   }
-  if (!sent.defined()) sent = received;
-  if (!received.defined()) received = sent;
+  if (sent.empty()) sent = received;
+  if (received.empty()) received = sent;
+  std::int64_t bytes = 0;  // of one batch of sends: NCCL's group is one kernel
+  for (const Tensor& one : sent) bytes += one.bytes();
   const auto batch = static_cast<std::size_t>(action.batch);
-  works_[batch] = group_.start_silently(CollectiveKind::send_recv, sent.type, sent.bytes(), sent, received);
+  works_[batch] = group_.start_silently(CollectiveKind::send_recv, type_, bytes, sent.front(), received.front());
   // Of looped schedules what was sent is given up with the graph: their sends are waited for at the end, but NCCL's
   // watchdog lets go of tensors as soon as it sees them done.
-  if (single_) held_[batch] = {sent, received};
+  if (!single_) return;
+  held_[batch] = std::move(sent);
+  held_[batch].insert(held_[batch].end(), received.begin(), received.end());
 }
 
 std::size_t StageRuntime::parameters_of(const Stage& stage) const {

@@ -38,19 +38,22 @@ class StageRuntime {
   void step(OpTrace& trace);
 
  private:
+  using Tensors = std::vector<eager::Tensor>;
   struct Kept {
-    eager::Tensor output, loss;
+    Tensors output;
+    eager::Tensor loss;
     eager::Tape::Weights weights;
   };
   struct Stage {
     std::int32_t number = 0;
     std::size_t part = 0;
     bool first = false, last = false;
-    std::deque<eager::Parameter> inputs;          ///< received activations, or local ones; by micro-batch
-    std::vector<eager::Tensor> output_gradients;  ///< received gradients, or local ones; by micro-batch
-    std::vector<eager::Tensor> input_gradients;   ///< to be sent; by micro-batch
-    std::vector<Kept> kept;                       ///< by micro-batch
-    std::int32_t passes = 0;                      ///< through its weights, in this step
+    // By micro-batch, for each tensor that stages hand on there.
+    std::deque<eager::Parameters> inputs;   ///< received activations, or local ones
+    std::vector<Tensors> output_gradients;  ///< received gradients, or local ones
+    std::vector<Tensors> input_gradients;   ///< to be sent
+    std::vector<Kept> kept;
+    std::int32_t passes = 0;  ///< through its weights, in this step
   };
 
   void infer_shapes();
@@ -66,7 +69,8 @@ class StageRuntime {
   void reduce_gradients(const Stage& stage);
   [[nodiscard]] Stage& stage_of(std::int32_t number);
   [[nodiscard]] Stage* on_this_rank(std::int32_t number);
-  [[nodiscard]] eager::Tensor piece(const eager::Tensor& whole, std::size_t micro_batch) const;
+  /// A micro-batch of what all have: views.
+  [[nodiscard]] families::Batch one_batch() const;
   [[nodiscard]] std::size_t parameters_of(const Stage& stage) const;
 
   eager::Eager& eager_;
@@ -82,11 +86,11 @@ class StageRuntime {
   std::deque<Stage> stages_;
   DType type_;   ///< of what stages hand on
   bool single_;  ///< one stage a rank, in a loop of its own
-  std::vector<eager::Tensor> losses_, rest_of_buffers_;
-  eager::Tensor output_;                          ///< of the last forward pass: a variable of the loop
-  eager::Tensor sent_forward_, sent_back_;        ///< likewise, of the loops of one stage
-  std::vector<std::vector<eager::Tensor>> held_;  ///< by batch, until it is waited for
-  std::vector<Work> works_;                       ///< by batch
+  Tensors losses_, rest_of_buffers_;
+  Tensors output_;                    ///< of the last forward pass: a variable of the loop
+  Tensors sent_forward_, sent_back_;  ///< likewise, of the loops of one stage
+  std::vector<Tensors> held_;         ///< by batch, until it is waited for
+  std::vector<Work> works_;           ///< by batch
 };
 
 }  // namespace ridgeline::parallel
