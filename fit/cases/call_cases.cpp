@@ -32,7 +32,14 @@ constexpr std::array kOnlyInCalls{K::power,
                                   K::dropout_backward,
                                   K::concatenate_strided,
                                   K::index_select,
-                                  K::max_pool_backward};
+                                  K::max_pool_backward,
+                                  K::update_blocks_two,
+                                  K::update_blocks_one,
+                                  K::update_two,
+                                  K::update_one,
+                                  K::expand_codes,
+                                  K::quantize_rows,
+                                  K::scale_sums};
 /// Those of which other files have too few sizes. Of these the calls over the same operands alone are read: a sweep of
 /// the L2 takes the kernel's code with it and leaves the page tables, sets of operands in turn do the reverse.
 constexpr std::array kAlsoInCalls{K::scale,         K::tanh,         K::dropout_backward, K::masked_fill,

@@ -21,7 +21,9 @@ class Case {
   [[nodiscard]] std::string text(std::size_t i) const { return words_.at(i).get<std::string>(); }
   [[nodiscard]] std::int64_t size(std::size_t i) const { return std::stoll(text(i)); }
   [[nodiscard]] DType type() const { return type_at(words_.size() - 1); }
-  [[nodiscard]] DType type_at(std::size_t i) const { return text(i) == "bfloat16" ? DType::bf16 : DType::fp32; }
+  [[nodiscard]] DType type_at(std::size_t i) const {
+    return text(i) == "bfloat16" ? DType::bf16 : text(i) == "float16" ? DType::fp16 : DType::fp32;
+  }
   [[nodiscard]] std::size_t words() const { return words_.size(); }
   /// Of a tensor of all the sizes.
   [[nodiscard]] std::int64_t elements() const {
@@ -123,11 +125,29 @@ std::optional<Op> indexed(const std::string& op, const Case& given) {
   return std::nullopt;
 }
 
+/// Kernels of bitsandbytes; the scales of scales are a kernel apart, over a 64th of the numbers.
+std::optional<Op> of_bits_and_bytes(const std::string& op, const Case& given) {
+  const DType fp16 = DType::fp16, codes = DType::uint8;
+  const auto update = [&](F function, DType states) {
+    const DType t = given.type();
+    return Op{pointwise(function, 1, given.size(0), {t, t, states}, t)};
+  };
+  if (op == "adam8") return update(F::update_two, codes);
+  if (op == "lion8") return update(F::update_one, codes);
+  if (op == "adam32") return update(F::update_two, DType::fp32);
+  if (op == "lion32") return update(F::update_one, DType::fp32);
+  if (op == "dequantize_4bit") return Op{pointwise(F::expand_4bit, 1, given.size(0), {codes}, given.type())};
+  if (op == "int8_quant") return Op{pointwise(F::quantize_rows, given.size(0), given.size(1), {fp16}, codes)};
+  if (op == "int8_dequant") return Op{pointwise(F::scale_sums, given.size(0), given.size(1), {DType::int32}, fp16)};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Call> call_of(const json& row) {
   const std::string op = row["op"];
   const Case given(row);
+  if (const auto library = of_bits_and_bytes(op, given)) return Call{*library, given.shape(op)};
   // Squares, cubes and roots have kernels of their own.
   if (op == "pow" && (given.text(0) == "1.5" || given.text(0) == "4"))
     return power(given.size(1), given.size(2), given.type_at(3), given.text(3), 1);

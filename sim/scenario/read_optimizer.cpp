@@ -50,7 +50,7 @@ OptimizerDescription read_optimizer(const Value& value, const Software& software
   result.in_backward = mapping["in_backward"].boolean(false);
   result.paged = mapping["paged"].boolean(false);
   if (result.paged && !result.of_bitsandbytes())
-    mapping["paged"].fail("is of bitsandbytes: expected name: adamw-8bit or lion-8bit");
+    mapping["paged"].fail("is of bitsandbytes: expected name: adamw, adamw-8bit, lion or lion-8bit");
   return result;
 }
 

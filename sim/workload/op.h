@@ -87,6 +87,12 @@ enum class PointwiseFunction : std::uint8_t {
   index_add_few,  ///< slices added atomically by up to 16 indices
   triangle,       ///< a copy with zeros below or above a diagonal: tril, triu
   nonzero,        ///< places of what is not zero, counted on the host first; `input_count` dimensions
+  update_two,     ///< a step of bitsandbytes' optimizers: value, gradient and one of two states (8 bits: in blocks)
+  update_one,     ///< … and the only state
+  expand_4bit,    ///< numbers of codes of four bits and their scales, by bitsandbytes
+  expand_8bit,    ///< … of eight bits
+  quantize_rows,  ///< rows in eight bits, each over its largest number, by bitsandbytes
+  scale_sums,     ///< sums of a product of eight bits times the scales of rows and columns, by bitsandbytes
   other
 };
 

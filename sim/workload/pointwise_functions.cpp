@@ -55,6 +55,12 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"index_add_few", "index_add", 0, {}, {"index_add"}},
     {"triangle", "tril", 0, {}, {"tril"}, {"aten::tril", "", "0.0"}},
     {"nonzero", "nonzero", 0},
+    {"update_two", "optimizer_update", 0},
+    {"update_one", "optimizer_update", 0},
+    {"expand_4bit", "dequantize_4bit", 0},
+    {"expand_8bit", "dequantize_blockwise", 0},
+    {"quantize_rows", "int8_vectorwise_quant", 0},
+    {"scale_sums", "int8_mm_dequant", 0},
     {"other", "pointwise", 0, {"mul", "elementwise", 1, 40, 32, "unary", 40}},
     // Functions that no code names. Softplus and mish borrow the constants of gelu and run up to 1.6 and 1.4 times as long in 16
     // bits (measurements/h200/foreign/ops.jsonl.gz).

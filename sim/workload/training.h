@@ -52,7 +52,8 @@ struct OptimizerDescription {
   /// An optimizer of bitsandbytes: states in unified memory, one kernel a tensor.
   [[nodiscard]] bool of_bitsandbytes() const {
     return kind == OptimizerKind::adamw_8bit || kind == OptimizerKind::lion_8bit ||
-           (kind == OptimizerKind::lion && implementation == OptimizerImplementation::fused);
+           (kind == OptimizerKind::adamw && paged) ||
+           (kind == OptimizerKind::lion && (paged || implementation == OptimizerImplementation::fused));
   }
   /// A GradScaler hands its scale and flag to torch's own fused kernels and asks nothing before any other step.
   [[nodiscard]] bool takes_scale() const {

@@ -7,17 +7,17 @@ namespace ridgeline {
 void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
                AttentionChoice attention, std::int64_t trained) {
   if (training.lora)
-    trace.notes.push_back(fmt::format(
-        "lora: {} of {} parameters are trained, adapters in {}; the operations of {}{}", trained, trace.parameters,
-        name_of(training.lora->dtype),
-        training.lora->dtype == DType::fp32 ? "PEFT" : "PEFT before 0.11, torchtune and LitGPT",
-        training.lora->frozen == FrozenWeights::as_stored ? ""
-        : training.lora->frozen == FrozenWeights::int8    ? "; frozen weights of eight bits were not measured"
-                                                          : "; frozen weights of four bits were not measured"));
-  if (training.optimizer.kind == OptimizerKind::adamw_8bit)
-    trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
-  if (training.optimizer.kind == OptimizerKind::lion || training.optimizer.kind == OptimizerKind::lion_8bit ||
-      training.optimizer.kind == OptimizerKind::lamb || training.optimizer.kind == OptimizerKind::schedule_free_adamw)
+    trace.notes.push_back(
+        fmt::format("lora: {} of {} parameters are trained, adapters in {}; the operations of {}{}", trained,
+                    trace.parameters, name_of(training.lora->dtype),
+                    training.lora->dtype == DType::fp32 ? "PEFT" : "PEFT before 0.11, torchtune and LitGPT",
+                    training.lora->frozen == FrozenWeights::int8 ? "; of LLM.int8 kernels were measured, no step"
+                    : training.lora->frozen == FrozenWeights::gptq || training.lora->frozen == FrozenWeights::awq ||
+                            training.lora->frozen == FrozenWeights::hqq
+                        ? "; frozen weights of four bits in this format were not measured"
+                        : ""));
+  if (training.optimizer.kind == OptimizerKind::lion || training.optimizer.kind == OptimizerKind::lamb ||
+      training.optimizer.kind == OptimizerKind::schedule_free_adamw)
     trace.notes.push_back(
         "optimizer: kernels and states from the source of timm, lion-pytorch, bitsandbytes, apex or schedulefree; not "
         "measured");

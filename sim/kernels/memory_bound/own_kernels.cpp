@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/kernels/memory_bound/bits_and_bytes.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/memory_bound/radix_sort.h"
 #include "sim/workload/pointwise_functions.h"
@@ -103,6 +104,7 @@ bool has_own_kernel(PointwiseFunction function) { return row_of(function).kernel
 
 LoweredOp lower_own_kernel(const Pointwise& op, const ChipShape& chip) {
   if (op.function == PointwiseFunction::nonzero) return lower_nonzero(op);
+  if (of_bits_and_bytes(op.function)) return lower_bits_and_bytes(op);
   const OwnKernel own = own_kernel(op, chip);
   const auto count = static_cast<double>(op.elements()), written = count * static_cast<double>(bytes_of(op.output));
   KernelLaunch launch = memory_bound_launch(own.kernel, own.name, TimeClass::elementwise, op.output, own.geometry,

@@ -30,7 +30,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.optimizer.implementation", "One kernel a tensor (for-loop), lists of tensors (foreach), or one kernel for all it does (fused)"},
     {kScenario, "training.gradient_clipping", "Largest norm of the gradients"},
     {kScenario, "training.gradient_clipper", "Who clips: torch.nn.utils.clip_grad_norm_, or apex's kernels over lists"},
-    {kScenario, "training.optimizer.paged", "States of adamw-8bit lie in unified memory (PagedAdamW8bit of bitsandbytes), which PyTorch's allocator does not hold; their pages are taken to stay on the device"},
+    {kScenario, "training.optimizer.paged", "States of bitsandbytes' adamw, adamw-8bit, lion or lion-8bit lie in unified memory (PagedAdamW8bit, PagedAdamW32bit), which PyTorch's allocator does not hold; their pages are taken to stay on the device"},
     {kScenario, "training.optimizer.in_backward", "Each parameter has an optimizer of its own, which steps when its gradient has arrived and drops it (torchtune's optimizer_in_bwd); goes with one GPU and one micro-batch"},
     {kScenario, "training.tf32", "Whether fp32 matmuls may use TF32 (torch.backends.cuda.matmul.allow_tf32): those of fp32 training, or those that stay in fp32 under autocast. Not given: PyTorch's default, false (before 1.12 true under autocast)"},
     {kScenario, "training.cudnn_tf32", "Whether fp32 convolutions may use TF32 (torch.backends.cudnn.allow_tf32); not given: true, PyTorch's default"},

@@ -204,6 +204,13 @@ constexpr std::array kTable{
     row(MemoryBoundKernel::cudnn_delta, "cudnn_delta", memory_bound_table::cudnn_delta),
     row(MemoryBoundKernel::cudnn_convert, "cudnn_convert", memory_bound_table::cudnn_convert),
     row(MemoryBoundKernel::split_combine, "split_combine", memory_bound_table::split_combine),
+    row(MemoryBoundKernel::update_blocks_two, "update_blocks_two", memory_bound_table::update_blocks_two),
+    row(MemoryBoundKernel::update_blocks_one, "update_blocks_one", memory_bound_table::update_blocks_one),
+    row(MemoryBoundKernel::update_two, "update_two", memory_bound_table::update_two),
+    row(MemoryBoundKernel::update_one, "update_one", memory_bound_table::update_one),
+    row(MemoryBoundKernel::expand_codes, "expand_codes", memory_bound_table::expand_codes),
+    row(MemoryBoundKernel::quantize_rows, "quantize_rows", memory_bound_table::quantize_rows),
+    row(MemoryBoundKernel::scale_sums, "scale_sums", memory_bound_table::scale_sums),
 };
 static_assert(kTable.size() == static_cast<std::size_t>(MemoryBoundKernel::count_));
 

@@ -187,6 +187,13 @@ enum class MemoryBoundKernel : std::uint8_t {
   cudnn_delta,
   cudnn_convert,
   split_combine,
+  update_blocks_two,
+  update_blocks_one,
+  update_two,
+  update_one,
+  expand_codes,
+  quantize_rows,
+  scale_sums,
   count_
 };
 

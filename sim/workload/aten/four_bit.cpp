@@ -16,30 +16,55 @@ namespace {
 std::int64_t stored_bytes(const Tensor& x) { return x.elements() * bytes_of(x.type); }
 
 std::string_view expansion_of(FrozenWeights kind) {
-  switch (kind) {
-    case FrozenWeights::int8: return "bitsandbytes::int8_vectorwise_dequant";
-    case FrozenWeights::gptq: return "gptq::dequantize";
-    case FrozenWeights::awq: return "awq::dequantize";
-    case FrozenWeights::hqq: return "hqq::dequantize";
-    case FrozenWeights::as_stored:
-    case FrozenWeights::nf4:
-    case FrozenWeights::nf4_double: break;
-  }
-  return "bitsandbytes::dequantize_4bit";
+  return kind == FrozenWeights::gptq  ? "gptq::dequantize"
+         : kind == FrozenWeights::awq ? "awq::dequantize"
+                                      : "hqq::dequantize";
+}
+
+Tensor with_type(Eager& eager, const Tensor& x, DType type) {
+  if (x.type == type) return x;
+  eager.recorder.host(HostClass::pointwise);
+  return to(eager, x, type);
+}
+
+void library_kernel(Eager& eager, PointwiseFunction function, const Tensor& x, const Tensor& sizes,
+                    const Tensor& result) {
+  Pointwise op;
+  op.function = function;
+  op.cols = sizes.sizes.last();
+  op.rows = sizes.elements() / op.cols;
+  op.inputs[0] = x.type;
+  op.output = result.type;
+  eager.recorder.host(HostClass::pointwise);
+  eager.recorder.op(op, {&x}, {&result});
+}
+
+/// The weight of LLM.int8 in `type`: a cast, then the scales of its rows, divided by 127.
+Tensor expanded_rows(Eager& eager, const FourBitWeight& weight, DType type) {
+  eager.recorder.host(HostClass::pointwise, 3);
+  Tensor result = eager.empty({weight.out, weight.in}, type);
+  pointwise(eager, PointwiseFunction::cast, {&weight.codes}, result);
+  Tensor scales = eager.empty({weight.out, 1}, DType::fp32);
+  pointwise(eager, PointwiseFunction::scale, {&weight.scales}, scales);
+  pointwise(eager, PointwiseFunction::mul, {&result, &scales}, result);
+  return result;
 }
 
 Tensor expanded(Eager& eager, const FourBitWeight& weight, DType type) {
+  if (weight.kind == FrozenWeights::int8) return expanded_rows(eager, weight, type);
   Tensor scales = weight.scales;
   if (weight.outer_scales.defined()) {
-    eager.recorder.host(HostClass::pointwise, 2);
     scales = eager.empty(weight.scales.sizes, DType::fp32);
-    eager.recorder.op(UnknownOp{"bitsandbytes::dequantize_blockwise",
-                                stored_bytes(weight.scales) + stored_bytes(weight.outer_scales), stored_bytes(scales)},
-                      {&weight.scales}, {&scales});
+    library_kernel(eager, PointwiseFunction::expand_8bit, weight.scales, scales, scales);
+    eager.recorder.host(HostClass::pointwise);
     pointwise(eager, PointwiseFunction::add_in_place, {&scales}, scales);  // their mean was taken away
   }
-  eager.recorder.host(HostClass::pointwise);
   Tensor result = eager.empty({weight.out, weight.in}, type);
+  if (weight.kind == FrozenWeights::nf4 || weight.kind == FrozenWeights::nf4_double) {
+    library_kernel(eager, PointwiseFunction::expand_4bit, weight.codes, result, result);
+    return result;
+  }
+  eager.recorder.host(HostClass::pointwise);
   const std::int64_t zeros = weight.zeros.defined() ? stored_bytes(weight.zeros) : 0;
   eager.recorder.op(UnknownOp{std::string(expansion_of(weight.kind)),
                               stored_bytes(weight.codes) + stored_bytes(scales) + zeros, stored_bytes(result)},
@@ -47,26 +72,46 @@ Tensor expanded(Eager& eager, const FourBitWeight& weight, DType type) {
   return result;
 }
 
-// MatMul8bitLt: rows of the input are quantized, the product gives 32-bit integers, a kernel scales them. The product
-// is timed as one in 16 bits.
+/// Whether a number of x is an outlier (llm_int8_threshold: 6): the host asks, and none is taken to be.
+void look_for_outliers(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::pointwise, 3);
+  Tensor large = eager.empty(x.sizes, DType::boolean);
+  {
+    const Tensor sizes = eager.empty(x.sizes, x.type);
+    pointwise(eager, PointwiseFunction::other, {&x}, sizes);  // |x|
+    pointwise(eager, PointwiseFunction::equal, {&sizes}, large);
+  }
+  const Tensor any = eager.empty({}, DType::boolean);
+  eager.recorder.op(Reduction{ReductionKind::sum_all, DType::boolean, 1, x.elements()}, {&large}, {&any});
+  eager.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&any}, {});
+  eager.recorder.wait_for_gpu();
+}
+
+// MatMul8bitLt: rows of the input are quantized from fp16, the product gives 32-bit integers, a kernel scales them to
+// fp16. The product is timed as one in 16 bits.
 Tensor product_of_eight_bits(Eager& eager, const Tensor& x, const FourBitWeight& weight, const Tensor* bias) {
-  constexpr int kCalls = 4;
-  eager.recorder.host(HostClass::pointwise, kCalls);
   const std::int64_t rows = x.elements() / weight.in;
-  const Tensor codes = eager.empty({rows, weight.in}, DType::uint8), scales = eager.empty({rows}, DType::fp32);
-  eager.recorder.op(UnknownOp{"bitsandbytes::int8_vectorwise_quant", stored_bytes(x), stored_bytes(codes)}, {&x},
-                    {&codes});
-  const Tensor sums = eager.empty({rows, weight.out}, DType::int32);
+  Tensor codes, scales;
+  {
+    const Tensor given = with_type(eager, x, DType::fp16);
+    look_for_outliers(eager, given);
+    codes = eager.empty({rows, weight.in}, DType::uint8);
+    scales = eager.empty({rows}, DType::fp32);
+    library_kernel(eager, PointwiseFunction::quantize_rows, given, codes, codes);
+  }
+  Tensor sums = eager.empty({rows, weight.out}, DType::int32);
   Matmul product;
   product.type = eager.product_type(x.type);
   product.m = rows, product.n = weight.out, product.k = weight.in;
   product.layout = Layout::nt;
+  eager.recorder.host(HostClass::matmul);
   eager.recorder.op(product, {&codes, &weight.codes}, {&sums});
   Dims sizes = x.sizes;
   sizes[sizes.rank() - 1] = weight.out;
-  Tensor result = eager.empty(sizes, x.type);
-  eager.recorder.op(UnknownOp{"bitsandbytes::int8_mm_dequant", stored_bytes(sums), stored_bytes(result)}, {&sums},
-                    {&result});
+  Tensor result = eager.empty(sizes, DType::fp16);
+  library_kernel(eager, PointwiseFunction::scale_sums, sums, result, result);
+  sums = Tensor{};
+  result = with_type(eager, result, x.type);
   if (bias != nullptr) pointwise(eager, PointwiseFunction::add, {&result, bias}, result);
   return result;
 }
@@ -74,7 +119,7 @@ Tensor product_of_eight_bits(Eager& eager, const Tensor& x, const FourBitWeight&
 struct FourBitBackward final : Node {
   FourBitBackward() : Node(HostClass::mm_backward) {}
   FourBitWeight weight;
-  SavedTensor input;  ///< kept and never read, before bitsandbytes 0.43.2
+  SavedTensor input;  ///< kept and never read: of int8, and of NF4 before bitsandbytes 0.43.2
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor rows = reshape(eager, in[0], {in[0].elements() / weight.out, weight.out});
     const Tensor gradient = mm(eager, rows, expanded(eager, weight, in[0].type));
@@ -130,7 +175,8 @@ Tensor four_bit_linear(Eager& eager, const Tensor& x, const FourBitWeight& weigh
     node = &eager.node<FourBitBackward>({&x});
     node->weight = weight;
     const bool nf4 = weight.kind == FrozenWeights::nf4 || weight.kind == FrozenWeights::nf4_double;
-    if (nf4 && eager.four_bit_keeps_input) node->input = eager.save(x);
+    const bool keeps = nf4 ? eager.four_bit_keeps_input : weight.kind == FrozenWeights::int8;
+    if (keeps) node->input = eager.save(x);
   }
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
   Tensor result = weight.kind == FrozenWeights::int8 ? product_of_eight_bits(eager, x, weight, bias)

@@ -197,7 +197,7 @@ Tensor chunked_loss(Eager& eager, const Tensor& x, const Affine& head, const Ten
       }
       if (!trained) continue;
       const Tensor product = aten::mm(eager, aten::t(eager, scores), part);
-      aten::add_in_place(eager, of_weight, aten::to(eager, product, of_weight.type));
+      aten::add_in_place(eager, of_weight, aten::to(eager, product, DType::fp32));
     }
     scores = Tensor{};
     result = eager.empty({}, DType::fp32);

@@ -1,7 +1,5 @@
 #include "sim/workload/optimizers/bits_and_bytes.h"
 
-#include "sim/workload/aten/pointwise.h"
-
 namespace ridgeline::optimizers {
 
 using eager::Eager;
@@ -27,8 +25,16 @@ void BitsAndBytes::step(Eager& eager, Parameters& parameters, const Tensor&) {
       }
     }
     eager.recorder.host(HostClass::pointwise);
+    Pointwise update;
+    update.function = how_.states > 1 ? PointwiseFunction::update_two : PointwiseFunction::update_one;
+    update.rows = 1;
+    update.cols = value.elements();
+    update.inputs[0] = update.output = value.type;
+    update.inputs[1] = parameter.gradient.type;
+    update.inputs[2] = quantized ? DType::uint8 : DType::fp32;
+    update.input_count = 3;
     const Tensor& first = elsewhere ? parameter.gradient : parameter.states.front();
-    eager::aten::pointwise(eager, PointwiseFunction::other, {&value, &parameter.gradient, &first}, value);
+    eager.recorder.op(update, {&value, &parameter.gradient, &first}, {&value});
   }
   // The library waits for its kernels at the end of a step.
   eager.recorder.wait_for_gpu();

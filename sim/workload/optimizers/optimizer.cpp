@@ -92,7 +92,10 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
       throw UserError(fmt::format("training.optimizer: {} has no fused implementation; use foreach or for-loop", name));
   };
   switch (training.optimizer.kind) {
-    case OptimizerKind::adamw: return std::make_unique<Adam>(implementation, true, false, lists);
+    case OptimizerKind::adamw:
+      if (!training.optimizer.paged) return std::make_unique<Adam>(implementation, true, false, lists);
+      blocks.quantized = false;
+      return std::make_unique<BitsAndBytes>(blocks);
     case OptimizerKind::adam: return std::make_unique<Adam>(implementation, false, false, lists);
     case OptimizerKind::adamw_kahan:
       no_fused("adamw-kahan");
@@ -105,7 +108,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::adamw_8bit: return std::make_unique<BitsAndBytes>(blocks);
     case OptimizerKind::lion_8bit: blocks.states = 1; return std::make_unique<BitsAndBytes>(blocks);
     case OptimizerKind::lion:
-      if (implementation != OptimizerImplementation::fused)
+      if (!training.optimizer.of_bitsandbytes())
         return std::make_unique<Lion>(implementation == OptimizerImplementation::foreach);
       blocks.states = 1, blocks.quantized = false;
       return std::make_unique<BitsAndBytes>(blocks);
