@@ -1,7 +1,12 @@
 #include "sim/scenario/read_checkpointing.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <charconv>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace ridgeline {
@@ -15,12 +20,69 @@ constexpr std::array<std::pair<std::string_view, ActivationCheckpointing>, 4> kC
      {"selective", ActivationCheckpointing::selective},
      {"operations", ActivationCheckpointing::operations}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kUnits{{{"model", false}, {"blocks", true}}};
+/// Blocks have numbers of 16 bits in an op trace.
+constexpr std::int64_t kMostBlocks = 1 << 15;
+
+/// Sets the bit of `part` for blocks that `value` names: all, none, 3, 0-11, or a list of those.
+void read_blocks(const config::Value& value, BlockPart part, std::vector<std::uint8_t>& parts) {
+  if (!value.exists() || value.is("none")) return;
+  const auto bit = static_cast<std::uint8_t>(part);
+  if (value.is_list()) {
+    for (const config::Value& item : value.list()) read_blocks(item, part, parts);
+    return;
+  }
+  if (value.is("all")) {
+    for (std::uint8_t& bits : parts) bits |= bit;
+    return;
+  }
+  const std::string text = value.text();
+  const std::size_t dash = text.find('-');
+  const auto number = [&](const std::string& digits) {
+    std::int64_t result = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result);
+    if (error != std::errc{} || end != digits.data() + digits.size() || result < 0 || result >= kMostBlocks)
+      value.fail("expected all, none, a block's number from 0 on, a range such as 0-11, or a list of these");
+    return static_cast<std::size_t>(result);
+  };
+  const std::size_t first = number(text.substr(0, dash)),
+                    last = dash == std::string::npos ? first : number(text.substr(dash + 1));
+  if (last < first) value.fail(fmt::format("block {} is before block {}", last, first));
+  while (parts.size() < last + 2) parts.push_back(parts.back());  // those behind the last named one are as before
+  for (std::size_t block = first; block <= last; ++block) parts[block] |= bit;
+}
+
+/// Parts of blocks that run again or wait on the host: a list of parts of all blocks, or blocks by part.
+BlockTreatments read_parts(const config::Value& value) {
+  BlockTreatments result{{0}};
+  if (value.is_list()) {
+    for (const config::Value& item : value.list())
+      result.parts[0] |= static_cast<std::uint8_t>(item.choice<BlockPart>(kBlockParts));
+  } else {
+    const Mapping mapping(value, {"block", "attention", "feed-forward", "activation", "offload"});
+    for (const auto& [name, part] : kBlockParts) read_blocks(mapping[name], part, result.parts);
+  }
+  const auto bit = [](BlockPart part) { return static_cast<std::uint8_t>(part); };
+  for (std::size_t block = 0; block < result.parts.size(); ++block) {
+    const std::uint8_t bits = result.parts[block];
+    const bool nested = ((bits & bit(BlockPart::block)) != 0 && bits != bit(BlockPart::block)) ||
+                        ((bits & bit(BlockPart::feed_forward)) != 0 && (bits & bit(BlockPart::activation)) != 0);
+    if (nested)
+      value.fail(
+          fmt::format("block {} runs again, and a part of what runs again with it: expected one of both", block));
+  }
+  return result;
+}
 
 }  // namespace
 
 void read_checkpointing(const Mapping& mapping, TrainingDescription& t) {
-  t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
-      kCheckpointing, ActivationCheckpointing::none);
+  const config::Value key = mapping["activation_checkpointing"];
+  if (key.exists() && (key.is_mapping() || key.is_list())) {
+    t.treated_blocks = read_parts(key);
+    if (t.treated_blocks.any()) t.activation_checkpointing = ActivationCheckpointing::parts;
+  } else {
+    t.activation_checkpointing = key.choice<ActivationCheckpointing>(kCheckpointing, ActivationCheckpointing::none);
+  }
   t.checkpointed_every = mapping["checkpointed_every"].integer({1, 1 << 16}, 1);
 }
 
@@ -44,12 +106,23 @@ void check_checkpointing(const Mapping& mapping, const TrainingDescription& t, b
     mapping["activation_checkpointing"].fail(
         "operations goes with compiled blocks (compile: true, strategy fsdp, zero2 or hsdp, or tensor parallel ranks), "
         "and without torch.compile with a network written out (code: plain) whose layers are whole");
+  if (t.activation_checkpointing == ActivationCheckpointing::parts) {
+    const config::Value key = mapping["activation_checkpointing"];
+    if (compile) key.fail("parts of blocks under torch.compile are not modelled: expected none, block or operations");
+    if (t.parallel.megatron() || t.parallel.pipelined())
+      key.fail("parts of blocks go with torch's network whole on each rank: expected none, block or selective");
+    if (t.checkpointed_every > 1) mapping["checkpointed_every"].fail("the parts name their blocks: expected 1");
+  }
   if (t.checkpointed_every > 1 && (t.parallel.megatron() || t.parallel.deepspeed()))
     mapping["checkpointed_every"].fail("with frameworks other than torch is not modelled: expected 1");
 }
 
 void check_kept_operations(const ModelDescription& model, const TrainingDescription& t, bool compile,
                            const config::Value& section) {
+  const auto reruns = [&](BlockPart part) { return t.treated_blocks.has(part); };
+  if (model.program.given() &&
+      (reruns(BlockPart::attention) || reruns(BlockPart::feed_forward) || reruns(BlockPart::activation)))
+    section["activation_checkpointing"].fail("a program has no such parts: expected block or offload");
   if (t.activation_checkpointing != ActivationCheckpointing::operations || compile || model.written_plain()) return;
   section["activation_checkpointing"].fail(
       "operations goes with compiled blocks (compile: true), and without torch.compile with a network written out "

@@ -1,11 +1,13 @@
 #include "sim/scenario/read_training.h"
 
 #include "sim/scenario/choice.h"
+#include "sim/scenario/precision_choices.h"
 #include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_host_shards.h"
 #include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_optimizer.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/scenario/read_preference.h"
 #include "sim/scenario/read_products.h"
 #include "sim/scenario/read_recipe.h"
 #include "sim/scenario/read_tf32.h"
@@ -25,18 +27,6 @@ namespace {
 using config::Mapping;
 using config::Value;
 
-constexpr std::array<Choice<Precision>, 6> kPrecisions{{{"fp32", Precision::fp32},
-                                                        {"tf32", Precision::tf32},
-                                                        {"amp-fp16", Precision::amp_fp16},
-                                                        {"amp-bf16", Precision::amp_bf16},
-                                                        {"bf16", Precision::bf16},
-                                                        {"apex-o2", Precision::apex_o2}}};
-constexpr std::array<Choice<AttentionRequest>, 6> kAttention{{{"eager", AttentionRequest::eager},
-                                                              {"sdpa", AttentionRequest::sdpa},
-                                                              {"flash", AttentionRequest::flash},
-                                                              {"cudnn", AttentionRequest::cudnn},
-                                                              {"efficient", AttentionRequest::efficient},
-                                                              {"math", AttentionRequest::math}}};
 constexpr std::array<Choice<ActivationOffload>, 4> kOffloads{{{"none", ActivationOffload::none},
                                                               {"pinned", ActivationOffload::pinned},
                                                               {"pageable", ActivationOffload::pageable},
@@ -50,9 +40,6 @@ constexpr std::array<Choice<GradientClipper>, 2> kClippers{
 constexpr std::array<Choice<DataLoader>, 2> kLoaders{
     {{"none", DataLoader::none}, {"tensor-dataset", DataLoader::tensor_dataset}}};
 constexpr std::array<Choice<DataParallel>, 2> kWrappers{{{"none", DataParallel::none}, {"apex", DataParallel::apex}}};
-
-constexpr std::array<Choice<KeyValueCache>, 3> kCaches{
-    {{"none", KeyValueCache::none}, {"dynamic", KeyValueCache::dynamic}, {"static", KeyValueCache::fixed}}};
 
 /// Bytes, or "none" for no limit.
 std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
@@ -237,6 +224,8 @@ void read_fine_tuning(const Mapping& mapping, const Software& software, const Ne
   t.lora = read_lora(mapping["lora"], t, section.compile, software);
 }
 
+}  // namespace
+
 /// TF32 is of fp32 arithmetic, and two types of weights and arithmetic are autocast's.
 Precision implied_precision(const Value& section, Precision assumed) {
   if (section["tf32"].exists()) return Precision::fp32;
@@ -245,8 +234,6 @@ Precision implied_precision(const Value& section, Precision assumed) {
   const bool autocasts = section["weight_dtype"].exists() || framework;
   return assumed == Precision::bf16 && autocasts ? Precision::amp_bf16 : assumed;
 }
-
-}  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster,
                               const NetworkFacts& network) {
@@ -275,7 +262,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "compile_unit",
                                   "cuda_graphs",
                                   "parallel",
-                                  "lora"});
+                                  "lora",
+                                  "preference"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -299,6 +287,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.data_parallel = mapping["data_parallel"].choice<DataParallel>(kWrappers, DataParallel::none);
   t.clears_gradients = mapping["clears_gradients"].boolean(true);
   take_ways_of(software, t);
+  t.preference = read_preference(mapping["preference"]);
+  if (t.preference) t.micro_batch *= 2;  // pairs
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   if (cluster == nullptr) {
@@ -306,6 +296,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t, result.compile);
     read_scaled(mapping, t, result.compile);
+    check_preference(mapping, t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
@@ -313,6 +304,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   check_forward_pass(mapping, t, result.compile);
   read_scaled(mapping, t, result.compile);
   check_ways(mapping, t);
+  check_preference(mapping, t, result.compile);
   if (t.parallel.gpus() > 1) {
     check_compiled(mapping, t, result.compile);
     if (result.compile && t.data_parallel == DataParallel::apex)
@@ -321,34 +313,6 @@ TrainingSection read_training(const Value& section, const Software& software, co
     if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)
       mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");
   }
-  return result;
-}
-
-TrainingSection read_inference(const Value& section, const Software& software, Precision assumed) {
-  const Mapping mapping(section, {"sequences", "prompt_length", "new_tokens", "beams", "cache", "precision", "tf32",
-                                  "cudnn_tf32", "attention", "cuda_graphs"});
-  TrainingSection result;
-  TrainingDescription& t = result.training;
-  InferenceDescription& use = t.inference.emplace();
-  use.sequences = mapping["sequences"].integer({1, 1 << 20}, 1);
-  use.new_tokens = mapping["new_tokens"].integer({0, 1 << 17}, 0);
-  use.beams = mapping["beams"].integer({1, 1024}, 1);
-  if (use.beams > 1 && use.new_tokens == 0)
-    mapping["beams"].fail("beams are of a search for new tokens: give new_tokens");
-  use.cache = mapping["cache"].choice<KeyValueCache>(kCaches, KeyValueCache::dynamic);
-  t.micro_batch = use.sequences * use.beams;
-  t.sequence_length = mapping["prompt_length"].integer({1, 1 << 24});
-  t.gradient_accumulation = 1;
-  result.assumes_precision = !mapping.has("precision");
-  t.precision = mapping["precision"].choice<Precision>(kPrecisions, implied_precision(section, assumed));
-  if (t.precision == Precision::apex_o2)
-    mapping["precision"].fail("apex-o2 is of training: it keeps fp32 copies for an optimizer");
-  read_tf32(mapping, software, t);
-  t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
-  t.softmax_saves_input = software.softmax_saves_input;
-  t.mask_always_added = software.mask_always_added;
-  t.math_attention_in_fp32 = software.math_attention_in_fp32;
-  result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The `training`, `inference` and `allocator` sections of a scenario.
+// The `training` and `allocator` sections of a scenario.
 #pragma once
 
 #include <optional>
@@ -28,9 +28,6 @@ struct NetworkFacts {
 /// `cluster`: null for one GPU, which has no `parallel` section.
 TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr,
                               const NetworkFacts& network = {});
-/// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
-TrainingSection read_inference(const config::Value& section, const Software& software,
-                               Precision assumed = Precision::fp32);
 AllocatorSettings read_allocator(const config::Value& section);
 
 }  // namespace ridgeline

@@ -14,6 +14,7 @@
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_from.h"
+#include "sim/scenario/read_inference.h"
 #include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_recipe.h"
 #include "sim/scenario/read_recorded.h"
@@ -108,7 +109,8 @@ void check_together(const Scenario& scenario, const Value& section) {
   if (scenario.training.scaled_linear != ScaledLinear::none && scenario.gpu.compute_major != 9)
     section["fp8"].fail(fmt::format("products of fp8 are modelled on Hopper (compute capability 9.0); {} has {}.{}",
                                     scenario.gpu.name, scenario.gpu.compute_major, scenario.gpu.compute_minor));
-  if (!inference && section["parallel"].exists()) check_split(model, scenario.training, section["parallel"]);
+  if (inference) check_weights(*inference, model, scenario.gpu, section);
+  if (section["parallel"].exists()) check_split(model, scenario.training, section["parallel"]);
   const double tokens =
       static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
   const ParallelDescription& parallel = scenario.training.parallel;
@@ -187,7 +189,7 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   const Precision usual = usual_precision(scenario.model, scenario.gpu);
   const TrainingSection section =
       root.has("inference")
-          ? read_inference(root["inference"], scenario.software, usual)
+          ? read_inference(root["inference"], scenario.software, scenario.cluster ? &*scenario.cluster : nullptr, usual)
           : read_training(root["training"], scenario.software, scenario.cluster ? &*scenario.cluster : nullptr,
                           facts_of(scenario.model, root["training"], usual));
   scenario.assumes_precision = section.assumes_precision;
@@ -216,7 +218,6 @@ Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes, 
   if (root.has("hardware") && !read_named(root["hardware"], [&] { return is_of_cluster(root["hardware"].text()); }))
     root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
                                       cluster.name.empty() ? "the cluster" : cluster.name, cluster.gpu_name));
-  if (root.has("inference")) root["cluster"].fail("goes with training: several GPUs share nothing else here");
   return cluster;
 }
 

@@ -32,7 +32,7 @@ constexpr auto kFlags = std::to_array<ShortFlag>({
     {"--implementation", "training.optimizer.implementation={}", "", "of the optimizer: for-loop, foreach, fused", ""},
     {"--clipping", "training.gradient_clipping={}", "", "largest gradient norm, or none", "--max-grad-norm --grad-clip --clip-grad-norm --gradient-clipping"},
     {"--checkpointing", "training.activation_checkpointing={}", "", "none, block", "--gradient-checkpointing --activation-checkpointing --recompute"},
-    {"--compile", "training.compile=true", "", "torch.compile", "--torch-compile"},
+    {"--compile", "training.compile=true", "inference.compile=true", "torch.compile", "--torch-compile"},
     {"--fsdp", "training.parallel.strategy=fsdp", "", "weights, gradients and states sharded over the GPUs of --cluster", "--fully-shard --zero3 --sharded"},
     {"--host", "host={}", "host={}", "host: a name of hw/hosts/ or a path", "--cpu"},
     {"--software", "software={}", "software={}", "software stack: a name of hw/software/ or a path", "--pytorch --torch --pytorch-version"},

@@ -10,7 +10,7 @@
 
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
-#include "sim/workload/aten/softmax.h"
+#include "sim/workload/beam_search.h"
 #include "sim/workload/composition.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/families/key_value_store.h"
@@ -74,7 +74,8 @@ class InferenceLoop {
     eager_.recorder.phase = Phase::forward;
     with_autocast([&] {
       if (inference_.new_tokens == 0) {
-        const Tensor loss = family_->loss(batch_);
+        const auto whole = [&] { return family_->loss(batch_); };
+        const Tensor loss = inference_.compiled == CompiledUse::none ? whole() : compiled_range(whole);
       } else {
         generate();
       }
@@ -93,10 +94,11 @@ class InferenceLoop {
     return places;
   }
   [[nodiscard]] std::int64_t parameter_count() const {
-    std::int64_t total = 0;
+    std::int64_t total = family_->frozen();
     for (const auto& parameter : family_->parameters) total += parameter.value.elements();
     return total;
   }
+  [[nodiscard]] std::int64_t parameter_tensors() const { return static_cast<std::int64_t>(family_->parameters.size()); }
 
  private:
   template <typename Body>
@@ -156,7 +158,10 @@ class InferenceLoop {
       store.emplace(eager_, inference_.cache, model_.layers, prompt + inference_.new_tokens - 1);
       family_->store = &*store;
     }
-    Tensor scores = inference_.beams > 1 ? small({inference_.sequences, inference_.beams}, DType::fp32) : Tensor{};
+    std::optional<BeamSearch> search;
+    if (inference_.beams > 1)
+      search.emplace(eager_, inference_.sequences, inference_.beams, prompt, prompt + inference_.new_tokens,
+                     model_.vocabulary);
     Tensor next_scores;     // of the last token: a variable that lives through the next forward pass
     std::size_t calls = 0;  // up to the last token
     std::int64_t before = -1;
@@ -165,7 +170,7 @@ class InferenceLoop {
       calls = trace_.calls.size();
       pass_over(token - std::exchange(before, token) - 1, mask, positions, ids, store);
       const std::uint32_t begin = eager_.recorder.position();
-      take_token(token, {ids, mask, positions, scores, next_scores, store});
+      take_token(token, {ids, mask, positions, next_scores, search, store});
       tokens_.push_back({begin, eager_.recorder.position()});
     }
     next_scores = Tensor{};
@@ -175,7 +180,8 @@ class InferenceLoop {
 
   /// Storages that live from token to token.
   struct Kept {
-    Tensor &ids, &mask, &positions, &scores, &next_scores;
+    Tensor &ids, &mask, &positions, &next_scores;
+    std::optional<BeamSearch>& search;
     std::optional<families::KeyValueStore>& store;
   };
   void take_token(std::int64_t token, const Kept& kept) {
@@ -183,15 +189,34 @@ class InferenceLoop {
     const bool cached = kept.store.has_value(), whole = token == 0 || !cached;
     const std::int64_t rows = how_.micro_batch, length = how_.sequence_length + token;
     family_->place = {rows, whole ? length : 1, whole ? 0 : length - 1};
+    const Tensor flat = kept.search ? kept.search->flat(length) : Tensor{};
     const Tensor fed = token == 0 ? kept.ids : small({rows, whole ? length : 1}, DType::int64);
-    Tensor logits = family_->next_logits(fed, kept.positions);
+    Tensor logits = pass(fed, kept.positions, token);
     kept.positions = small({rows, whole && !cached ? length + 1 : 1}, DType::int64, 2);
     if (whole && !cached) kept.positions = small({rows, length + 1}, DType::int64);
     lengthen(kept.mask, small({rows, 1}, DType::int64));
-    if (inference_.beams > 1) beam_search(logits, kept.next_scores, kept.scores, kept.ids);
-    else take_likeliest(logits, kept.next_scores, kept.ids);
-    logits = Tensor{};
-    if (inference_.beams > 1 && cached) kept.store->reorder();
+    if (!kept.search) return take_likeliest(logits, kept.next_scores, kept.ids);
+    kept.search->take(logits);
+    if (cached) kept.store->reorder();
+    kept.search->finish_token();
+  }
+
+  /// A pass of the network; of one token over a static cache torch.compile may have made one graph.
+  Tensor pass(const Tensor& fed, const Tensor& positions, std::int64_t token) {
+    if (inference_.compiled == CompiledUse::none || token == 0) return family_->next_logits(fed, positions);
+    return compiled_range([&] { return family_->next_logits(fed, positions); });
+  }
+  template <typename Body>
+  Tensor compiled_range(Body body) {
+    CompiledRange range;
+    range.forward.begin = eager_.recorder.position();
+    Tensor result = body();
+    range.forward.end = eager_.recorder.position();
+    range.backward = {range.forward.end, range.forward.end};
+    range.enters_backward = false;
+    range.tuned = inference_.compiled == CompiledUse::tuned;
+    eager_.recorder.note_compiled_range(range);
+    return result;
   }
 
   /// Makes what is kept as long as it is after so many tokens more.
@@ -226,33 +251,6 @@ class InferenceLoop {
                        {&likeliest});
     lengthen(ids, likeliest);
     ask(small({rows}, DType::boolean, 6));  // has every sequence ended?
-  }
-
-  void beam_search(const Tensor& logits, Tensor& next_scores, Tensor& running, Tensor& ids) {
-    const std::int64_t rows = how_.micro_batch, all = rows * model_.vocabulary;
-    eager_.recorder.host(HostClass::pointwise);
-    Tensor wide = eager_.empty({rows, model_.vocabulary}, DType::fp32);
-    aten::pointwise(eager_, PointwiseFunction::cast, {&logits}, wide);
-    next_scores = std::move(wide);
-    eager_.recorder.host(HostClass::pointwise);
-    Tensor log_probabilities = aten::log_softmax(eager_, next_scores);
-    eager_.recorder.host(HostClass::pointwise);
-    {
-      Tensor summed = eager_.empty({inference_.sequences, inference_.beams, model_.vocabulary}, DType::fp32);
-      aten::pointwise(eager_, PointwiseFunction::add, {&log_probabilities, &running}, summed);
-      log_probabilities = std::move(summed);
-    }
-    eager_.recorder.host(HostClass::pointwise);
-    const Tensor best = eager_.empty({inference_.sequences, 2 * inference_.beams}, DType::fp32);
-    eager_.recorder.op(
-        Reduction{ReductionKind::sum_cols, DType::fp32, inference_.sequences, all / inference_.sequences},
-        {&log_probabilities}, {&best});
-    // Choosing, gathering and comparing a few candidates: some sixty small kernels.
-    constexpr int kSmallKernels = 60;
-    const Tensor chosen = small({rows, ids.sizes[1] + 1}, DType::int64, kSmallKernels);
-    ids = small({rows, ids.sizes[1] + 1}, DType::int64);
-    running = small({inference_.sequences, inference_.beams}, DType::fp32);
-    ask(small({}, DType::boolean, 8));
   }
 
   const OpTrace& trace_;
@@ -343,6 +341,7 @@ OpTrace inference_run(const ModelDescription& model, const TrainingDescription& 
     for (int i = 0; i < steps; ++i) loop.step();
     loop.finish();
     trace.parameters = loop.parameter_count();
+    trace.parameter_tensors = loop.parameter_tensors();
     trace.generates = inference.new_tokens > 0;
     if (looped) trace.tokens = token_loop(trace, loop, evaluated, training, attention);
   }
@@ -356,11 +355,13 @@ OpTrace inference_run(const ModelDescription& model, const TrainingDescription& 
     trace.model_flops -= 2.0 * static_cast<double>(training.micro_batch) *
                          static_cast<double>(training.sequence_length - 1) * static_cast<double>(model.hidden) *
                          static_cast<double>(model.vocabulary);
+  if (inference.weights != FrozenWeights::as_stored)
+    trace.notes.push_back(
+        "weights in few bits: their kernels take as long as their bytes; head and embeddings stay in 16 bits");
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
-  if (inference.cache == KeyValueCache::fixed && inference.new_tokens > 0)
-    trace.notes.push_back("static cache: run eagerly, without the compilation that Transformers adds to it");
-  if (inference.beams > 1)
-    trace.notes.push_back("beam search: the choice of candidates is some sixty small kernels a token, not one by one");
+  if (inference.cache == KeyValueCache::fixed && inference.new_tokens > 0 && inference.compiled == CompiledUse::none)
+    trace.notes.push_back(
+        "static cache: run eagerly, without the compilation that Transformers adds to it (inference.compile)");
   return trace;
 }
 

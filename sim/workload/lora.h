@@ -34,6 +34,9 @@ enum class FrozenWeights : std::uint8_t {
   gptq,        ///< four bits, for every 128 numbers of a row a scale in fp16 and a zero in four bits, and their order
   awq,         ///< the same without an order
   hqq,         ///< four bits, for every 64 numbers a scale and a zero in the model's type
+  int8_only,   ///< torchao: eight bits with a scale a row, cast to the type of the input before each product
+  int4_only,  ///< torchao: four bits, for every 128 numbers a scale and a zero, which one kernel expands and multiplies
+  fp8,        ///< torchao: eight-bit floating point with a scale a row; inputs are cast with a scale a row too
 };
 
 struct LoraDescription {

@@ -106,6 +106,7 @@ struct CompiledRange {
   bool enters_forward = true, enters_backward = true;  ///< the first graph of its pass
   Recomputation recomputation = Recomputation::none;
   bool reordered = true;  ///< the compiler puts kernels in the order of least peak memory
+  bool tuned = false;     ///< products of one row become generated sums (coordinate_descent_tuning)
   [[nodiscard]] bool is_part() const { return parameters > 0; }
 };
 

@@ -6,9 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "sim/workload/block_parts.h"
 #include "sim/workload/inference.h"
 #include "sim/workload/lora.h"
 #include "sim/workload/parallel/parallel.h"
+#include "sim/workload/preference.h"
 
 namespace ridgeline {
 
@@ -65,8 +67,9 @@ struct OptimizerDescription {
 
 /// `block`: each transformer block keeps its input only and is run again in the backward pass. `selective`: only what
 /// lies between the projections of attention is (Megatron-LM). `operations`: a block keeps what every second product,
-/// attention and sums over ranks gave besides its input (torchtitan).
-enum class ActivationCheckpointing : std::uint8_t { none, block, selective, operations };
+/// attention and sums over ranks gave besides its input (torchtitan). `parts`: as TrainingDescription::treated_blocks
+/// says of each block.
+enum class ActivationCheckpointing : std::uint8_t { none, block, selective, operations, parts };
 
 /// Where what autograd saves waits for the backward pass: on the device, or in the host's memory, which a copy can read
 /// and write by itself (pinned) or through a buffer of the driver (pageable): torch.autograd.graph.save_on_cpu around
@@ -123,14 +126,16 @@ struct TrainingDescription {
   GradientClipper gradient_clipper = GradientClipper::torch;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   std::int64_t checkpointed_every = 1;  ///< of so many blocks the last is checkpointed, the others are not
+  BlockTreatments treated_blocks{};     ///< of activation_checkpointing `parts`
   ActivationOffload activation_offload = ActivationOffload::none;
   LossRead reads_loss = LossRead::never;
   DataLoader data_loader = DataLoader::none;
   DataParallel data_parallel = DataParallel::none;
   bool clears_gradients = true;  ///< false: the script has no zero_grad, each backward pass adds to the last one's
   ParallelDescription parallel;  ///< over several GPUs
-  std::optional<LoraDescription> lora;            ///< the model is frozen, adapters are trained
-  std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
+  std::optional<LoraDescription> lora;                ///< the model is frozen, adapters are trained
+  std::optional<InferenceDescription> inference;      ///< use instead of training: forward passes alone
+  std::optional<PreferenceDescription> preference{};  ///< a micro-batch is pairs of answers
   // What follows is of the software, not of the user.
   bool keep_gradients = false;         ///< zero_grad fills gradients with zeros instead of dropping them
   bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result
@@ -147,6 +152,15 @@ struct TrainingDescription {
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
   /// Whether fp32 matmuls run on TF32 tensor cores.
   [[nodiscard]] bool matmuls_in_tf32() const { return tf32 || precision == Precision::tf32; }
+  /// True where a part of block number `block` runs again by itself, or waits on the host.
+  [[nodiscard]] bool treats(std::int64_t block, BlockPart part) const {
+    return activation_checkpointing == ActivationCheckpointing::parts && treated_blocks.has(block, part);
+  }
+  /// How weights that nobody trains are kept, of the blocks' linear layers.
+  [[nodiscard]] FrozenWeights frozen_weights() const {
+    if (inference) return inference->weights;
+    return lora ? lora->frozen : FrozenWeights::as_stored;
+  }
   /// Whether block number `block` runs again, all of it or in part.
   [[nodiscard]] bool checkpoints(std::int64_t block) const {
     return activation_checkpointing != ActivationCheckpointing::none && (block + 1) % checkpointed_every == 0;

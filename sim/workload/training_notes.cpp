@@ -3,6 +3,19 @@
 #include <fmt/format.h>
 
 namespace ridgeline {
+namespace {
+
+/// On what a forward pass does besides: pairs of answers, blocks on the host.
+void add_notes_of_passes(OpTrace& trace, const TrainingDescription& training) {
+  if (training.preference)
+    trace.notes.push_back(
+        "preference: passes and losses from the source of TRL, sequences of one length without padding; metrics are a "
+        "few small kernels");
+  if (training.treated_blocks.has(BlockPart::offload))
+    trace.notes.push_back("activation_checkpointing: save_on_cpu around blocks, weights that autograd keeps go along");
+}
+
+}  // namespace
 
 void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
                AttentionChoice attention, std::int64_t trained) {
@@ -28,6 +41,7 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
     trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
   if (training.optimizer.kind == OptimizerKind::adafactor)
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
+  add_notes_of_passes(trace, training);
   if (training.saves_on_cpu() != ActivationOffload::none)
     trace.notes.push_back(
         fmt::format("activation_offload: save_on_cpu around the forward pass, weights that autograd keeps go along; "

@@ -28,6 +28,7 @@
 #include "sim/workload/parallel/stage_hooks.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
+#include "sim/workload/preference_loss.h"
 #include "sim/workload/repeated_range.h"
 #include "sim/workload/training_checks.h"
 #include "sim/workload/training_notes.h"
@@ -66,6 +67,7 @@ class TrainingLoop {
     batch_ = families::make_batch(eager_, model, training);
     eager_.whole_recomputation = training.parallel.megatron() || !training.checkpoint_stops_early;
     family_ = families::make_family(eager_, model, training, attention);
+    if (training.preference) preference_.emplace(eager_, model, training, attention);
     if (training.parallel.megatron()) {
       megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters(),
                         family_->shared_table());
@@ -262,14 +264,11 @@ class TrainingLoop {
     range.forward.begin = recorder.position();
     eager_.offload = training_.saves_on_cpu();
     range.returns_scores = returns_scores_ && training_.loss_code == LossCode::whole;
-    if (const auto type = megatron_ ? std::nullopt : training_.autocast_type()) {
-      // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).
-      eager_.autocast.enter(replicas_ ? DType::fp16 : *type);
-      loss = family_->loss(batch_);
-      eager_.autocast.leave();
-    } else {
-      loss = family_->loss(batch_);
-    }
+    const auto type = megatron_ || preference_ ? std::nullopt : training_.autocast_type();
+    // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).
+    if (type) eager_.autocast.enter(replicas_ ? DType::fp16 : *type);
+    loss = preference_ ? preference_->loss(*family_, batch_) : family_->loss(batch_);
+    if (type) eager_.autocast.leave();
     range.forward.end = recorder.position();
     if (parts_) parts_->cut(range);
     if (replicas_) replicas_->after_forward(trace_, range.forward.begin, loss);
@@ -336,6 +335,7 @@ class TrainingLoop {
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;
+  std::optional<PreferenceLoss> preference_;
   std::unique_ptr<optimizers::Optimizer> optimizer_;
   std::optional<optimizers::GradientScaler> scaler_;
   std::optional<optimizers::MasterWeights> masters_;

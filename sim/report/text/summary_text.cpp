@@ -153,6 +153,7 @@ std::string code_words(const Scenario& s) {
                                                : "Transformers' modules";
   line += engine;
   if (t.parallel.deepspeed()) line += " in DeepSpeed's engine";
+  if (t.preference) line += ", TRL's DPOTrainer";
   if (t.lora)
     line += t.lora->frozen == FrozenWeights::as_stored ? ", PEFT's adapters" : ", PEFT's adapters, bitsandbytes' NF4";
   if (!t.inference)

@@ -32,6 +32,32 @@ std::string samples_words(std::int64_t samples, std::int64_t length) {
   return fmt::format("{} x {} tokens", samples, length);
 }
 
+std::string words_of_weights(FrozenWeights weights) {
+  switch (weights) {
+    case FrozenWeights::as_stored: return "";
+    case FrozenWeights::nf4: return ", weights in NF4";
+    case FrozenWeights::nf4_double: return ", weights in NF4, doubly quantized";
+    case FrozenWeights::int8: return ", weights in int8 (LLM.int8)";
+    case FrozenWeights::gptq: return ", weights in 4 bits (GPTQ)";
+    case FrozenWeights::awq: return ", weights in 4 bits (AWQ)";
+    case FrozenWeights::hqq: return ", weights in 4 bits (HQQ)";
+    case FrozenWeights::int8_only: return ", weights in int8 (torchao)";
+    case FrozenWeights::int4_only: return ", weights in int4 (torchao)";
+    case FrozenWeights::fp8: return ", weights in fp8 (torchao)";
+  }
+  return "";
+}
+
+/// Parts of blocks that run again or wait on the host.
+std::string words_of_treated(const TrainingDescription& t) {
+  if (t.activation_checkpointing != ActivationCheckpointing::parts) return "";
+  std::string words;
+  for (const auto& [name, part] : kBlockParts)
+    if (part != BlockPart::offload && t.treated_blocks.has(part)) words += fmt::format(", {} checkpointed", name);
+  if (t.treated_blocks.has(BlockPart::offload)) words += ", blocks offloaded";
+  return words;
+}
+
 }  // namespace
 
 std::string training_line(const TrainingDescription& t) {
@@ -41,6 +67,8 @@ std::string training_line(const TrainingDescription& t) {
                     name_of_precision(t.precision));
     if (t.inference->new_tokens > 0) line += fmt::format(", {} new tokens", t.inference->new_tokens);
     if (t.inference->beams > 1) line += fmt::format(", {} beams", t.inference->beams);
+    line += words_of_weights(t.inference->weights);
+    if (t.parallel.tensor > 1) line += fmt::format(", layers over {} GPUs", t.parallel.tensor);
     return line;
   }
   std::string line =
@@ -49,6 +77,8 @@ std::string training_line(const TrainingDescription& t) {
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
   if (t.activation_checkpointing == ActivationCheckpointing::operations) line += ", checkpointed by operation";
+  line += words_of_treated(t);
+  if (t.preference) line += fmt::format(", DPO of {} pairs", t.micro_batch / 2);
   if (t.activation_offload != ActivationOffload::none)
     line += fmt::format(", saved tensors in the host's {} memory",
                         t.activation_offload == ActivationOffload::pageable ? "pageable" : "pinned");

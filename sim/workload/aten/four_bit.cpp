@@ -8,6 +8,7 @@
 #include "sim/workload/aten/matmul.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
+#include "sim/workload/aten/weight_only.h"
 #include "sim/workload/eager/eager.h"
 
 namespace ridgeline::eager::aten {
@@ -88,7 +89,7 @@ void look_for_outliers(Eager& eager, const Tensor& x) {
 }
 
 // MatMul8bitLt: rows of the input are quantized from fp16, the product gives 32-bit integers, a kernel scales them to
-// fp16. The product is timed as one in 16 bits.
+// fp16.
 Tensor product_of_eight_bits(Eager& eager, const Tensor& x, const FourBitWeight& weight, const Tensor* bias) {
   const std::int64_t rows = x.elements() / weight.in;
   Tensor codes, scales;
@@ -100,10 +101,7 @@ Tensor product_of_eight_bits(Eager& eager, const Tensor& x, const FourBitWeight&
     library_kernel(eager, PointwiseFunction::quantize_rows, given, codes, codes);
   }
   Tensor sums = eager.empty({rows, weight.out}, DType::int32);
-  Matmul product;
-  product.type = eager.product_type(x.type);
-  product.m = rows, product.n = weight.out, product.k = weight.in;
-  product.layout = Layout::nt;
+  const Matmul product = integer_product(rows, weight.out, weight.in, eager.product_type(x.type));
   eager.recorder.host(HostClass::matmul);
   eager.recorder.op(product, {&codes, &weight.codes}, {&sums});
   Dims sizes = x.sizes;
@@ -141,10 +139,13 @@ FourBitWeight four_bit_weight(Eager& eager, std::int64_t out, std::int64_t in, F
   weight.out = out;
   weight.in = in;
   const std::int64_t blocks = ceil_div(out * in, kFourBitBlock), groups = ceil_div(in, kFourBitGroup);
-  const bool eight = kind == FrozenWeights::int8;
-  weight.codes = eager.empty({eight ? out * in : ceil_div(out * in, std::int64_t{2}), 1}, DType::uint8);
+  const bool eight = kind == FrozenWeights::int8 || kind == FrozenWeights::int8_only || kind == FrozenWeights::fp8;
+  weight.codes = eager.empty(eight ? Dims{out, in} : Dims{ceil_div(out * in, std::int64_t{2}), 1}, DType::uint8);
   switch (kind) {
-    case FrozenWeights::int8: weight.scales = eager.empty({out}, DType::fp32); break;
+    case FrozenWeights::int8:
+    case FrozenWeights::fp8: weight.scales = eager.empty({out}, DType::fp32); break;
+    case FrozenWeights::int8_only: weight.scales = eager.empty({out}, type); break;
+    case FrozenWeights::int4_only: weight.scales = eager.empty({groups, out, 2}, DType::bf16); break;
     case FrozenWeights::gptq:
     case FrozenWeights::awq: {
       weight.scales = eager.empty({groups, out}, DType::fp16);
@@ -179,8 +180,11 @@ Tensor four_bit_linear(Eager& eager, const Tensor& x, const FourBitWeight& weigh
     if (keeps) node->input = eager.save(x);
   }
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
+  // Libraries expand the weight wherever their script runs with gradients, those of adapters too.
   Tensor result = weight.kind == FrozenWeights::int8 ? product_of_eight_bits(eager, x, weight, bias)
-                                                     : linear(eager, x, expanded(eager, weight, x.type), bias);
+                  : multiplies_codes(x, weight, gradients_enabled)
+                      ? product_of_codes(eager, x, weight, bias)
+                      : linear(eager, x, expanded(eager, weight, x.type), bias);
   eager.gradients_enabled = gradients_enabled;
   if (node != nullptr) Eager::attach(result, *node);
   return result;

@@ -1,6 +1,7 @@
 // Linear layers whose frozen weights have four or eight bits, as bitsandbytes (Linear4bit, Linear8bitLt), GPTQ, AWQ and
 // HQQ run them: the weight is expanded before each product, forward and backward, and never kept. LLM.int8 multiplies
-// in eight bits in the forward pass.
+// in eight bits in the forward pass. Without gradients a few rows are multiplied by the codes themselves. Weight-only
+// kinds of torchao (int8_only, int4_only, fp8) are of inference.
 #pragma once
 
 #include "sim/workload/eager/tensor.h"

@@ -161,4 +161,17 @@ Tensor scaled_linear(Eager& eager, const Tensor& x, const Tensor& weight, Scaled
   return result;
 }
 
+Tensor row_scaled_linear(Eager& eager, const Tensor& x, const Tensor& values, const Tensor& scales,
+                         const Tensor* bias) {
+  Dims sizes = x.sizes;
+  sizes[sizes.rank() - 1] = values.sizes[0];
+  const std::int64_t k = x.sizes.last();
+  const Scaled rows = scaled(eager, view(eager, contiguous(eager, x), {x.elements() / k, k}), Over::columns);
+  Tensor result =
+      view(eager, product(eager, rows.values, values, rows, Scaled{values, scales}, x.type, Scaling::rows_fast), sizes);
+  if (bias == nullptr) return result;
+  eager.recorder.host(HostClass::pointwise);
+  return plain(eager, F::add, sizes, x.type, {&result, bias});
+}
+
 }  // namespace ridgeline::eager::aten

@@ -22,6 +22,7 @@ class GraphBuilder {
         shared_(shared),
         decomposer_(trace, graph_) {
     decomposer_.returns_scores = range_.returns_scores;
+    decomposer_.tuned = range_.tuned;
   }
 
   Graph build() {
@@ -49,7 +50,10 @@ class GraphBuilder {
     for (std::uint32_t i = range_.forward.begin; i < range_.backward.end; ++i) {
       const Record& record = trace_.records[i];
       const bool inside = i < range_.forward.end || i >= range_.backward.begin;
-      if (record.kind == Record::Kind::allocate && inside) leaves_[record.index] = true;
+      if (record.kind == Record::Kind::allocate && inside) {
+        leaves_[record.index] = true;
+        made_here_.insert(record.index);
+      }
       if (record.kind == Record::Kind::free && leaves_.erase(record.index) == 0 && inside)
         graph_.freed_inside.push_back(record.index);
       if (record.kind == Record::Kind::op && !inside) {
@@ -139,7 +143,7 @@ class GraphBuilder {
     for (std::uint32_t i = 0; i < call.inputs; ++i) in.push_back(read(trace_.operands[call.operands_begin + i]));
     // Equal casts of one activation are one.
     const auto* pointwise = std::get_if<Pointwise>(&trace_.ops[call.op]);
-    const bool is_cast = pointwise != nullptr && pointwise->function == PointwiseFunction::cast;
+    const bool is_cast = pointwise != nullptr && pointwise->function == PointwiseFunction::cast && !in.empty();
     const Operand* results = trace_.operands.data() + call.operands_begin + call.inputs;
     if (is_cast && !after) {
       const auto [found, fresh] = casts_.try_emplace({call.op, in[0].value, in[0].bytes}, kNone);
@@ -206,6 +210,9 @@ class GraphBuilder {
     const Operand& input = trace_.operands[call.operands_begin];
     if (collective != nullptr && input.storage == operand.storage) value.in_place_of = current_.at(operand.storage);
     // A write into memory of the script's, as into a gradient that exists, stays there.
+    // In use a cache is written that nobody read before.
+    const bool trains = range_.backward.begin < range_.backward.end;
+    if (!trains && !made_here_.contains(operand.storage)) read(operand);
     const auto before = current_.find(operand.storage);
     if (before != current_.end() && graph_.values[before->second].producer == kNone) {
       value.storage = operand.storage;

@@ -39,7 +39,10 @@ class Compiler {
         compiled.emitter.emplace(trace_, records_, compiled.graph, compiled.groups, sms_);
       }
       mark(pass.records);
-      if (pass.backward) {
+      if (pass.backward && range.backward.begin == range.backward.end) {  // nothing is trained
+        open.at(pass.number).emitter->finish();
+        open.erase(pass.number);
+      } else if (pass.backward) {
         open.at(pass.number).emitter->backward(parameters, range.enters_backward);
         open.erase(pass.number);
       } else {

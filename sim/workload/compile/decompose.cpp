@@ -174,6 +174,12 @@ void Decomposer::product(Matmul op, std::uint32_t index, std::vector<Use> in, st
     if (producer == kNone) return MadeBy::script;
     return graph_.nodes[producer].kind == Node::Kind::library ? MadeBy::library : MadeBy::generated;
   };
+  if (tuned && op.m == 1 && op.batch == 1 && op.layout == Layout::nt && op.scaling == Scaling::none) {
+    Node& sum = node(op.k <= kLongestRow ? Node::Kind::rows : Node::Kind::long_rows, op.n, op.k, op.type);
+    sum.arithmetic = 2;
+    for (const Use& result : out) graph_.values[result.value].kept = true;
+    return finish(sum, std::move(in), std::move(out));
+  }
   if (const std::optional<Padding> padding = padding_of(op, made_by(in[0]), made_by(in[1]))) {
     const std::int64_t element = bytes_of(op.type);
     const auto copied = [&](const Use& from, std::int64_t rows, std::int64_t cols) {

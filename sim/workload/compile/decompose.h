@@ -17,6 +17,7 @@ class Decomposer {
   Use zeros_like(const Call& call, ValueId scores, std::int64_t elements);
 
   bool returns_scores = false;  ///< the script gets the scores, in rows of their own length
+  bool tuned = false;           ///< a product of one row is a sum in generated code (torch/_inductor/decomposition.py)
 
  private:
   Node& node(Node::Kind kind, std::int64_t rows, std::int64_t cols, DType type);

@@ -71,6 +71,10 @@ void Emitter::backward(std::int64_t parameters, bool enters) {
     if (groups_[g].backward) emit(g);
   records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_backward, 0,
                       static_cast<std::uint32_t>(std::max<std::int64_t>(1, parameters))});
+  finish();
+}
+
+void Emitter::finish() {
   for (ValueId v = 0; v < graph_.values.size(); ++v)
     if (graph_.values[v].held || graph_.values[v].ends_here) free_value(v);
   for (const std::int64_t value : dies_inside_) free_value(static_cast<ValueId>(value));

@@ -19,6 +19,8 @@ class Emitter {
   /// `enters`: the first graph of its pass.
   void forward(std::int64_t parameters, bool enters = true);
   void backward(std::int64_t parameters, bool enters = true);
+  /// Frees what the graphs held; alone where there is no backward pass.
+  void finish();
 
  private:
   void emit(std::uint32_t number);

@@ -62,10 +62,11 @@ Tensor Eager::to_host(const Tensor& tensor) {
   return left;
 }
 
-// From pinned memory the host does not wait: tensor.to(device, non_blocking=pin_memory).
+// From pinned memory the host does not wait: tensor.to(device, non_blocking=pin_memory). Hooks that are set around a
+// few blocks alone are pinned ones, and gone when the backward pass begins.
 Tensor Eager::from_host(const Tensor& tensor) {
   recorder.host(HostClass::offload_unpack);
-  const bool pinned = offload == ActivationOffload::pinned;
+  const bool pinned = offload != ActivationOffload::pageable;
   Tensor back = tensor;
   back.storage = StorageReference(recorder, recorder.allocate(tensor.bytes()));
   recorder.op(Copy{pinned ? CopyKind::host_to_device : CopyKind::pageable_to_device, back.type, 1, back.elements(), 1},

@@ -34,6 +34,7 @@ class Eager {
   bool four_bit_keeps_input = false;                ///< linear layers of four bits save what they multiply
   bool jit_draws_by_four = false;         ///< kernels of torch.jit.script use all four random numbers of a draw
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)
+  bool adapters_disabled = false;         ///< linear layers do without their adapters (disable_adapter of PEFT)
   bool blocking_wait = false;             ///< the host waits for each exchange (NCCL_BLOCKING_WAIT=1)
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them

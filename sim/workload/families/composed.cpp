@@ -251,6 +251,16 @@ Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
   return logits;
 }
 
+Tensor Composed::scores(const Batch& batch) {
+  const Stack& s = composition_.stack;
+  if (encoder_ || !s.causal || s.head != HeadKind::language_model) return Family::scores(batch);
+  Tensor x = run_stack(batch.tokens, {});
+  const ModuleScope head(eager_.recorder, "head");
+  Tensor result = logits_of(x);
+  stacks_.back().forget();
+  return result;
+}
+
 Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded, const Tensor& positions) {
   if (!composition_.encoder) return top().run(input, encoded, positions);
   const ModuleScope module(eager_.recorder, "decoder");

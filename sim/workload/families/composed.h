@@ -21,6 +21,7 @@ class Composed final : public Family {
   [[nodiscard]] std::vector<Dims> part_input(std::size_t part) const override;
   [[nodiscard]] std::vector<Dims> part_output(std::size_t part) const override;
   Tensor part_loss(const Tensor& output, const std::vector<Tensor>& targets) override;
+  Tensor scores(const Batch& batch) override;
   Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
   [[nodiscard]] std::int64_t frozen() const override;
 

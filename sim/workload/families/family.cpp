@@ -62,11 +62,11 @@ void Family::allocate(Parameter& parameter, const Dims& sizes, DType type) {
 Affine Family::linear_layer(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role,
                             bool by_inputs) {
   // Of the layers of blocks, whatever they do: the output projection stays as it is stored.
-  const bool four_bits =
-      training_.lora && training_.lora->frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
+  const FrozenWeights frozen = training_.frozen_weights();
+  const bool four_bits = frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
   Affine layer;
   if (four_bits) {
-    layer.four_bit = eager::aten::four_bit_weight(eager_, out, in, training_.lora->frozen, training_.stored_type());
+    layer.four_bit = eager::aten::four_bit_weight(eager_, out, in, frozen, training_.stored_type());
     frozen_elements_ += out * in;
   } else {
     layer.by_inputs = by_inputs;
@@ -167,6 +167,10 @@ Tensor Family::next_logits(const Tensor&, const Tensor&) {
   throw UserError("inference.new_tokens: a model of this family generates no text");
 }
 
+Tensor Family::scores(const Batch&) {
+  throw UserError("training.preference: goes with a network that predicts the next token of a text");
+}
+
 Tensor Family::last_token(const Tensor& x) const {
   Tensor last = x;
   last.sizes[1] = 1;
@@ -214,11 +218,22 @@ Tensor Family::run_block(const std::function<Tensor(Eager&, Tensor)>& block, Ten
 Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
   // A compiled block has it in its graphs.
   const bool compiled = training_.parallel.compiled && training_.parallel.compiles_blocks();
-  const bool operations = training_.activation_checkpointing == ActivationCheckpointing::operations;
-  if ((operations || training_.activation_checkpointing == ActivationCheckpointing::block) && !compiled &&
-      training_.checkpoints(std::max<std::int64_t>(0, eager_.recorder.layer)))
+  const std::int64_t number = std::max<std::int64_t>(0, eager_.recorder.layer);
+  const ActivationCheckpointing how = training_.activation_checkpointing;
+  const bool operations = how == ActivationCheckpointing::operations;
+  if (how == ActivationCheckpointing::parts) return run_treated(block, std::move(x), number);
+  if ((operations || how == ActivationCheckpointing::block) && !compiled && training_.checkpoints(number))
     return eager::checkpoint(eager_, block, std::move(x), operations);
   return block(eager_, std::move(x));
+}
+
+Tensor Family::run_treated(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x, std::int64_t number) {
+  if (training_.treats(number, BlockPart::block)) return eager::checkpoint(eager_, block, std::move(x));
+  if (!training_.treats(number, BlockPart::offload)) return block(eager_, std::move(x));
+  const ActivationOffload before = std::exchange(eager_.offload, ActivationOffload::pinned);
+  x = block(eager_, std::move(x));
+  eager_.offload = before;
+  return x;
 }
 
 void Family::require_gradients() const {

@@ -65,6 +65,8 @@ class Family {
   [[nodiscard]] virtual std::int64_t shared_table() const { return 0; }
   /// Gradients that a rank has a part of, before the optimizer reads them.
   void add_up_partial_gradients(eager::Parameters& updated) { split_.add_up_gradients(updated); }
+  /// Scores [rows, tokens, vocabulary] of every token of a batch. Throws UserError for a network that has none.
+  virtual Tensor scores(const Batch& batch);
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
@@ -163,6 +165,8 @@ class Family {
   [[nodiscard]] std::int64_t share(std::int64_t whole) const { return split_.share(whole); }
 
   Tensor run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
+  /// Runs block `number` as BlockTreatments says: again in the backward pass, with its tensors on the host, or kept.
+  Tensor run_treated(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x, std::int64_t number);
 
   Eager& eager_;
   const ModelDescription& model_;

@@ -61,7 +61,7 @@ Tensor product(Eager& eager, const Tensor& x, const Affine& layer) {
 
 Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
   Tensor result = product(eager, x, layer);
-  if (layer.adapter.down == nullptr) return result;
+  if (layer.adapter.down == nullptr || eager.adapters_disabled) return result;
   if (layer.adapter.magnitude != nullptr)
     return adapted_by_magnitude(eager, x, result, layer.adapter, layer.weight->value, layer.bias);
   // Adapters in the type of the layer are torchtune's and LitGPT's, which copy nothing.

@@ -38,8 +38,10 @@ Tensor KeyValueStore::joined(const Tensor& old, const Tensor& fresh) {
     eager_.recorder.op(Copy{CopyKind::permute, fresh.type, all.elements() / sizes[3], sizes[3], 1}, {&fresh}, {&all});
   } else {
     // As many blocks start for the short part as for the long one, which decides.
+    // Keys that are a part of a fused projection's rows take the kernel of any strides.
     const std::int64_t rows = sizes[0] * sizes[1];
-    eager_.recorder.op(Copy{CopyKind::concatenate, fresh.type, rows, all.elements() / rows, 1}, {&old}, {&all});
+    const CopyKind kind = fresh.contiguous() ? CopyKind::concatenate : CopyKind::concatenate_strided;
+    eager_.recorder.op(Copy{kind, fresh.type, rows, all.elements() / rows, 1}, {&old}, {&all});
   }
   return all;
 }

@@ -243,6 +243,8 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
   }
   if (s_.output_modules) eager_.recorder.host(HostClass::python_fixed, kModulePython);
   if (!cross) site_.remember(k, v);
+  if (!cross && length > 1 && site_.has_fixed_cache() && fuses() && !around.mask.defined())
+    for (Tensor* all : {&k, &v}) all->sizes[2] = length;
   Tensor seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
   if (s_.relative_each_layer)
     seen = cross ? aten::full(eager_, {1, s_.heads, length, k.sizes[2]}, q.type) : relative_bias(weights, length);

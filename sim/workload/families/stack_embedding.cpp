@@ -261,7 +261,8 @@ void StackNetwork::make_masks(const Tensor& x, bool narrow, Around& around) {
     if (narrow) around.window_mask = visibility(rows, length);
     if (s_.always_masked) around.mask = visibility(rows, length);
     if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
-    if (!around.mask.defined() && site_.has_fixed_cache() && !s_.plain)
+    // The tokens of a prompt are the first of the cache: a causal kernel hides what lies behind them.
+    if (!around.mask.defined() && site_.has_fixed_cache() && !s_.plain && length == 1)
       around.mask = causal_mask(eager_, DType::boolean, rows, length, site_.visible_keys());
     if (!around.mask.defined() && gets_mask()) {
       const DType type = eager_.autocast.on() ? eager_.autocast.type() : x.type;

@@ -275,6 +275,8 @@ Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Ten
   const Sides attention{
       weights.attention_norm, weights.attention_after, weights.attention_scale, drops, weights.normed, number};
   x = residual(x, attention, [&](const Tensor& normed) {
+    if (runs_again(BlockPart::attention))
+      return eager::checkpoint(eager_, attention_again(weights.attention, around, number), normed);
     attended = attend(weights.attention, normed, around, number, false);
     return keeps_variables() ? attended.result : std::exchange(attended.result, Tensor{});
   });
@@ -287,8 +289,24 @@ Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Ten
   const Sides feed_forward{
       weights.feed_forward_norm, weights.feed_forward_after, weights.feed_forward_scale, true, true, number};
   return residual(x, feed_forward, [&](Tensor& normed) {
+    if (runs_again(BlockPart::feed_forward)) return eager::checkpoint(eager_, part_two_again(weights, number), normed);
     return part_two(weights, number, s_.plain && !keeps_variables() ? std::exchange(normed, Tensor{}) : normed);
   });
+}
+
+bool StackNetwork::runs_again(BlockPart part) const {
+  return eager_.gradients_enabled && site_.training.treats(std::max<std::int64_t>(0, eager_.recorder.layer), part);
+}
+
+StackNetwork::Again StackNetwork::attention_again(const AttentionWeights& weights, const Around& around,
+                                                  std::int64_t number) {
+  return [this, &weights, around, number](Eager&, const Tensor& given) {
+    return attend(weights, given, around, number, false).result;
+  };
+}
+
+StackNetwork::Again StackNetwork::part_two_again(const LayerWeights& weights, std::int64_t number) {
+  return [this, &weights, number](Eager&, const Tensor& given) { return part_two(weights, number, given); };
 }
 
 Tensor StackNetwork::window_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x) {
@@ -321,12 +339,17 @@ Tensor StackNetwork::parallel_layer(std::int64_t number, const LayerWeights& wei
   Attended attended;
   Tensor other, branch, normed;
   normed = between(x, weights.attention_norm);
-  attended = attend(weights.attention, normed, around, number, false);
-  branch = std::exchange(attended.result, Tensor{});
+  if (runs_again(BlockPart::attention)) {
+    branch = eager::checkpoint(eager_, attention_again(weights.attention, around, number), normed);
+  } else {
+    attended = attend(weights.attention, normed, around, number, false);
+    branch = std::exchange(attended.result, Tensor{});
+  }
   const bool drops = s_.residual_dropout && !s_.plain;
   if (drops) branch = dropout(eager_, branch, s_.dropout);
   if (s_.residual == ResidualKind::parallel_two_norms) normed = between(x, weights.feed_forward_norm);
-  other = part_two(weights, number, normed);
+  other = runs_again(BlockPart::feed_forward) ? eager::checkpoint(eager_, part_two_again(weights, number), normed)
+                                              : part_two(weights, number, normed);
   if (drops) other = dropout(eager_, other, s_.dropout);
   const Tensor sum = add(eager_, branch, other);
   branch = Tensor{};

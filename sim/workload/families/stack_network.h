@@ -74,6 +74,8 @@ class StackNetwork {
   Affine norm_between(std::int64_t width);
   Tensor between(const Tensor& x, const Affine& weights);
   Tensor activated(const Tensor& x, ComposedActivation activation);
+  /// The activation of a feed-forward part, which torch.utils.checkpoint may hold.
+  Tensor activated_inside(const Tensor& x);
   /// Gives up what is a variable of the network until its pooler, or the loss, has run.
   void forget() { held_ = Tensor{}; }
   /// What no loss reads of [batch, length, hidden].
@@ -179,6 +181,11 @@ class StackNetwork {
   Tensor path_dropped(const Tensor& branch, std::int64_t layer);
   void wait_for_a_number();
 
+  /// True where a part of the running block runs again by itself (TrainingDescription::treated_blocks).
+  [[nodiscard]] bool runs_again(BlockPart part) const;
+  using Again = std::function<Tensor(Eager&, Tensor)>;
+  Again attention_again(const AttentionWeights& weights, const Around& around, std::int64_t number);
+  Again part_two_again(const LayerWeights& weights, std::int64_t number);
   Attended attend(const AttentionWeights& weights, const Tensor& given, const Around& around, std::int64_t number,
                   bool cross);
   void project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k, Tensor& v);

@@ -192,6 +192,13 @@ Tensor StackNetwork::shared_experts(const ExpertWeights& weights, const Tensor& 
   return aten::mul(eager_, gate, shared);
 }
 
+Tensor StackNetwork::activated_inside(const Tensor& x) {
+  if (eager_.delivering != nullptr || eager_.promising != nullptr || !runs_again(BlockPart::activation))
+    return activated(x, s_.activation);
+  return eager::checkpoint(
+      eager_, [this](Eager&, const Tensor& given) { return activated(given, s_.activation); }, x);
+}
+
 Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, Tensor given, bool inside) {
   const ModuleScope module(eager_.recorder, "feed_forward");
   SplitLayers& split = site_.split;
@@ -211,7 +218,7 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, Tensor give
   if (s_.feed_forward_kind == FeedForwardKind::plain) {
     Tensor inner = columns(weights.up);
     if (s_.plain) x = given = Tensor{};
-    inner = activated(inner, s_.activation);
+    inner = activated_inside(inner);
     if (s_.activation_dropout > 0.0) inner = dropout(eager_, inner, s_.activation_dropout);
     if (s_.norm == NormKind::rms_t5) inner = aten::to(eager_, inner, weights.down.weight->value.type);
     if (s_.output_modules) intermediate_ = inner;
@@ -220,14 +227,14 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, Tensor give
   Tensor gate, up;
   if (s_.feed_forward_kind == FeedForwardKind::gated) {
     gate = columns(weights.gate);
-    gate = activated(gate, s_.activation);
+    gate = activated_inside(gate);
     up = columns(weights.up);
   } else {
     Tensor both = columns(weights.up);
     eager_.recorder.host(HostClass::split);
     auto parts = aten::split_last<2>(eager_, both);
     both = Tensor{};
-    gate = activated(parts[0], s_.activation);
+    gate = activated_inside(parts[0]);
     up = parts[1];
   }
   Tensor product = mul(eager_, gate, up);
