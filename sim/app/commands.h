@@ -17,6 +17,7 @@ void add_fits_command(CLI::App& program, Outcome& outcome);
 void add_compare_command(CLI::App& program, Outcome& outcome);
 void add_sweep_command(CLI::App& program, Outcome& outcome);
 void add_plan_command(CLI::App& program, Outcome& outcome);
+void add_phases_command(CLI::App& program, Outcome& outcome);
 void add_exercise_command(CLI::App& program, Outcome& outcome);
 void add_kernels_command(CLI::App& program, Outcome& outcome);
 void add_collectives_command(CLI::App& program, Outcome& outcome);

@@ -89,6 +89,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_compare_command(program, outcome);
   add_sweep_command(program, outcome);
   add_plan_command(program, outcome);
+  add_phases_command(program, outcome);
   add_exercise_command(program, outcome);
   add_kernels_command(program, outcome);
   add_collectives_command(program, outcome);

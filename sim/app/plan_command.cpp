@@ -14,9 +14,13 @@
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
 #include "sim/app/stop_signal.h"
+#include "sim/app/waiting.h"
+#include "sim/config/value.h"
 #include "sim/output/standard_error.h"
 #include "sim/output/standard_output.h"
+#include "sim/report/memory_plan_report.h"
 #include "sim/report/plan_report.h"
+#include "sim/study/plan/memory_plan.h"
 #include "sim/study/plan/plan_question.h"
 #include "sim/study/plan/plan_search.h"
 #include "sim/study/sweep/points_file.h"
@@ -30,7 +34,7 @@ struct PlanOptions {
   ScenarioOptions scenario;
   std::vector<std::int64_t> gpus;
   std::int64_t batch = 0;
-  std::string engine = "analytic", format = "text", keep;
+  std::string engine = "analytic", format = "text", keep, memory;
   int threads = 0;
 };
 
@@ -93,7 +97,30 @@ PlanRequest request_of(const PlanOptions& options) {
   return request;
 }
 
+/// Parts of blocks under a memory budget, in the place of ways over several GPUs.
+void run_memory(const PlanOptions& options) {
+  if (!options.gpus.empty() || !options.keep.empty())
+    throw UserError("--memory plans what one GPU keeps of each block: leave --gpus and --keep out");
+  ScenarioSource source = options.scenario.source();
+  if (options.batch != 0)
+    source.overrides.push_back({"training.micro_batch", std::to_string(options.batch), "--batch"});
+  const Scenario scenario = load_scenario(source);
+  config::Node given;
+  given.kind = config::Node::Kind::scalar;
+  given.scalar = options.memory;
+  const auto budget = config::Value(given, "--memory").quantity<Bytes>(config::Range::positive());
+  Session session;
+  std::optional<Waiting> waiting(std::in_place, "choosing what to keep");
+  const MemoryPlan plan = plan_memory(session, scenario, static_cast<std::int64_t>(budget.value()), options.engine);
+  waiting.reset();
+  if (options.format == "json") print("{}\n", memory_plan_json(plan).dump(1));
+  else print_report(memory_plan_text(scenario, plan));
+}
+
 void run(const PlanOptions& options) {
+  if (!options.memory.empty()) return run_memory(options);
+  if (options.gpus.empty())
+    throw UserError("plan: says neither --gpus N, to train on so many, nor --memory 24GiB, to choose what one keeps");
   int argc = 0;
   char** argv = nullptr;
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
@@ -136,12 +163,14 @@ void add_plan_command(CLI::App& program, Outcome&) {
   options->scenario.add_to(*command);
   for (const char* of_one : {"--batch", "--accumulation"}) command->remove_option(command->get_option(of_one));
   command->add_option("--gpus", options->gpus, "how many; a list (8,16) plans for each")
-      ->required()
       ->delimiter(',')
       ->allow_extra_args(false)
       ->take_all();
-  command->add_option("--batch", options->batch,
-                      "sequences of a step of all GPUs together; not given: those of the scenario");
+  command->add_option(
+      "--batch", options->batch,
+      "sequences of a step of all GPUs together (of --memory, of its GPU); not given: those of the scenario");
+  command->add_option("--memory", options->memory,
+                      "of one GPU (24GiB): chooses what of each block is kept, run again or sent to the host");
   add_output_option(*command, "--keep", options->keep,
                     "keep what was predicted in this file (an SQLite database) and go on from it");
   command->add_option("--threads", options->threads, "of this process; all cores if not given")
