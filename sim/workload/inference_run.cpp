@@ -1,20 +1,20 @@
 // Greedy generation and beam search as generate() of Transformers 5.17 runs them (generation/utils.py): the ids and
 // masks it builds before the first pass, what it makes of the logits of the last position, and the question to the
 // device, after every token, whether all sequences have ended.
-#include "sim/workload/inference_run.h"
+#include "sim/units/user_error.h"
 
 #include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
-#include "sim/workload/beam_search.h"
 #include "sim/workload/composition.h"
+#include "sim/workload/families/beam_search.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/shared_sequences.h"
+#include "sim/workload/inference_run.h"
 #include "sim/workload/token_loop.h"
 
 namespace ridgeline {
@@ -158,7 +158,7 @@ class InferenceLoop {
       store.emplace(eager_, inference_.cache, model_.layers, prompt + inference_.new_tokens - 1);
       family_->store = &*store;
     }
-    std::optional<BeamSearch> search;
+    std::optional<families::BeamSearch> search;
     if (inference_.beams > 1)
       search.emplace(eager_, inference_.sequences, inference_.beams, prompt, prompt + inference_.new_tokens,
                      model_.vocabulary);
@@ -181,7 +181,7 @@ class InferenceLoop {
   /// Storages that live from token to token.
   struct Kept {
     Tensor &ids, &mask, &positions, &next_scores;
-    std::optional<BeamSearch>& search;
+    std::optional<families::BeamSearch>& search;
     std::optional<families::KeyValueStore>& store;
   };
   void take_token(std::int64_t token, const Kept& kept) {

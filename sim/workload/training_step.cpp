@@ -10,6 +10,7 @@
 #include "sim/workload/deepspeed/engine.h"
 #include "sim/workload/families/composed_families.h"
 #include "sim/workload/families/family.h"
+#include "sim/workload/families/preference_loss.h"
 #include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
@@ -28,7 +29,6 @@
 #include "sim/workload/parallel/stage_hooks.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
-#include "sim/workload/preference_loss.h"
 #include "sim/workload/repeated_range.h"
 #include "sim/workload/training_checks.h"
 #include "sim/workload/training_notes.h"
@@ -335,7 +335,7 @@ class TrainingLoop {
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;
-  std::optional<PreferenceLoss> preference_;
+  std::optional<families::PreferenceLoss> preference_;
   std::unique_ptr<optimizers::Optimizer> optimizer_;
   std::optional<optimizers::GradientScaler> scaler_;
   std::optional<optimizers::MasterWeights> masters_;

@@ -7,7 +7,7 @@
 
 #include "sim/workload/eager/eager.h"
 
-namespace ridgeline {
+namespace ridgeline::families {
 
 class BeamSearch {
  public:
@@ -38,4 +38,4 @@ class BeamSearch {
   Tensor scores_, finished_scores_, is_finished_, improves_, hits_;
 };
 
-}  // namespace ridgeline
+}  // namespace ridgeline::families

@@ -1,11 +1,11 @@
-#include "sim/workload/beam_search.h"
+#include "sim/workload/families/beam_search.h"
 
 #include <utility>
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/softmax.h"
 
-namespace ridgeline {
+namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
@@ -129,4 +129,4 @@ void BeamSearch::finish_token() {
   eager_.recorder.wait_for_gpu();
 }
 
-}  // namespace ridgeline
+}  // namespace ridgeline::families

@@ -1,4 +1,4 @@
-#include "sim/workload/preference_loss.h"
+#include "sim/workload/families/preference_loss.h"
 
 #include <utility>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/eager/function_node.h"
 
-namespace ridgeline {
+namespace ridgeline::families {
 
 namespace aten = eager::aten;
 using eager::Dims;
@@ -163,4 +163,4 @@ eager::Tensor PreferenceLoss::loss(families::Family& trained, const families::Ba
   return result;
 }
 
-}  // namespace ridgeline
+}  // namespace ridgeline::families

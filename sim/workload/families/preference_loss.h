@@ -7,7 +7,7 @@
 
 #include "sim/workload/families/family.h"
 
-namespace ridgeline {
+namespace ridgeline::families {
 
 class PreferenceLoss {
  public:
@@ -33,4 +33,4 @@ class PreferenceLoss {
   std::unique_ptr<families::Family> reference_;
 };
 
-}  // namespace ridgeline
+}  // namespace ridgeline::families
