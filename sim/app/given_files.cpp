@@ -23,7 +23,7 @@ std::string role_of_positional(const std::string& command, std::size_t place) {
   if (command == "models") return "--model";
   if (command == "fits") return place == 0 ? "--model" : "--hardware";
   if (command == "compare") return place == 0 ? "compare" : "";  // others may be GPUs or scenarios
-  return command == "exercise" || command == "schema" || command == "completion" ? "" : command;
+  return command == "exercise" || command == "phases" || command == "schema" || command == "completion" ? "" : command;
 }
 
 bool takes_a_value(const CLI::App& command, const std::string& option) {

@@ -253,11 +253,11 @@ Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
 
 Tensor Composed::scores(const Batch& batch) {
   const Stack& s = composition_.stack;
-  if (encoder_ || !s.causal || s.head != HeadKind::language_model) return Family::scores(batch);
+  if (composition_.encoder || !s.causal || s.head != HeadKind::language_model) return Family::scores(batch);
   Tensor x = run_stack(batch.tokens, {});
   const ModuleScope head(eager_.recorder, "head");
   Tensor result = logits_of(x);
-  stacks_.back().forget();
+  top().forget();
   return result;
 }
 
