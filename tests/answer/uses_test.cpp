@@ -111,9 +111,10 @@ TEST(MeasuredUses, StepsWithPartsThatRunAgainAndPairsAreAsBusy) {
     const Prediction p =
         predicted({{"hardware", "nvidia-h200-sxm-141gb"}, {"model", network_of(row["kind"])}, {"training", training}});
     EXPECT_LT(std::abs(percent(p.step.gpu_busy.value() * 1e3, row["busy_ms"])), kBusyWorst);
-    if (pairs)
+    if (pairs) {
       EXPECT_LT(std::abs(percent(static_cast<double>(p.memory.peak_allocated), row["peak_allocated"])),
                 kAllocatedWorst);
+    }
     ++rows;
   });
   EXPECT_GE(rows, 16);
