@@ -126,6 +126,7 @@ std::string case_lines(std::span<const ValidatedCase> cases) {
                                 {"kind", c.kind.key()},
                                 {"op", c.op},
                                 {"measured_us", in_microseconds(c.measured)}};
+    if (!c.shape.empty()) line["case"] = c.shape;
     for (const auto& [kind, time] : c.predicted) line[kind + "_us"] = in_microseconds(time);
     if (c.by_bytes) line["by_bytes_us"] = in_microseconds(*c.by_bytes);
     out += line.dump() + "\n";

@@ -90,6 +90,7 @@ class Validation {
     std::string hardware, op, dtype, source, publisher;
     Seconds measured, floor{0};
     const MeasuredOp* row = nullptr;  ///< none of published kernels
+    std::string shape{};              ///< of a single call, as it was drawn
   };
   void add(const Timed& timed, const std::string& software, std::vector<KernelCase> kernels) {
     if (!only_.empty() && timed.hardware != only_) return;
@@ -109,7 +110,8 @@ class Validation {
                          .source = timed.source,
                          .software = software,
                          .seen_by = timed.publisher.empty() ? "" : p.cited.seen_by(timed.publisher, family),
-                         .measured = timed.measured};
+                         .measured = timed.measured,
+                         .shape = timed.shape};
     asked_.push_back({std::move(result), timed, std::move(kernels), {}, {}, &p, &p.under(stack(software))});
   }
 
@@ -261,8 +263,9 @@ void add_calls(Validation& validation, const MeasuredFile& file) {
     if (ops.size() != 1) return;
     double us = 0;
     for (const json& kernel : row["kernels"]) us += kernel["us_cold"].get<double>();
-    validation.add({file.machine.hardware, row["op"], "", "calls", "", microseconds(us)}, file.machine.software,
-                   {{ops.front()}});
+    Validation::Timed timed{file.machine.hardware, row["op"], "", "calls", "", microseconds(us)};
+    timed.shape = row["case"].dump();
+    validation.add(timed, file.machine.software, {{ops.front()}});
   });
 }
 

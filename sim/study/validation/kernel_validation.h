@@ -18,11 +18,12 @@ struct ValidatedCase {
   std::string die{};     ///< compute capability and SMs, which boards of one die share
   OperationKind kind;    ///< of the first operation, under the analytic engine
   std::string op, dtype;
-  std::string source;  ///< "ours"; "wide": ours of unusual shapes; "compiled": of torch.compile; "calls": of the
-                       ///< dispatcher; "public"; "public, serving": as serving libraries run them
+  std::string source;      ///< "ours"; "wide": ours of unusual shapes; "compiled": of torch.compile; "calls": of the
+                           ///< dispatcher; "public"; "public, serving": as serving libraries run them
   std::string software{};  ///< file in hw/software it was predicted with
   std::string seen_by{};   ///< the fit or the description that saw it, in words; none where empty
   Seconds measured;
+  std::string shape{};                         ///< of a single call, as it was drawn; empty for others
   std::map<std::string, Seconds> predicted{};  ///< by prediction kind
   std::optional<Seconds> by_bytes{};  ///< predicted as an operation without a law, from its bytes; memory-bound alone
 };
