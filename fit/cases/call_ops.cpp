@@ -187,7 +187,16 @@ bool names_launch(std::string_view name, const KernelLaunch& launch) {
       return name.starts_with("void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<");
     case K::unrolled_mixed: return has("unrolled_elementwise_kernel");
     case K::strided_copy:
-    case K::broadcast_binary: return name.starts_with("void at::native::elementwise_kernel<128");
+    case K::broadcast_binary:
+      return name.starts_with("void at::native::elementwise_kernel<128") || name.starts_with("elementwise_kernel<128");
+    case K::concatenate_unaligned: return has("CatArrayBatchedCopy_aligned");
+    case K::modulo: return has("remainder") || has("fmod") || has("div_floor");
+    case K::arctangent: return has("atan2") || has("logaddexp");
+    case K::flip:
+    case K::index_pairs:
+    case K::index_copy: return has("index_elementwise_kernel");
+    case K::gather_elements:
+    case K::scatter_value: return has("_scatter_gather_elementwise_kernel");
     case K::scale: return has("vectorized_elementwise_kernel") && has("AUnaryFunctor");
     case K::special: return has("lgamma") || has("digamma") || has("erfinv");
     case K::gelu_backward: return has("GeluBackward");

@@ -127,6 +127,7 @@ struct MemoryBoundWork {
   int kernel_class = 0;           ///< MemoryBoundKernel as an integer: row of the table of class constants
   double elements = 0.0;          ///< useful elements
   double padded_elements = 0.0;   ///< elements including predicated lanes
+  double arithmetic = 0.0;        ///< thread instructions of an element besides those of its class
   double active_blocks = 0.0;     ///< blocks that do work, the last one in part (0: all)
   double iterations = 1.0;        ///< dependent passes of one block over its data
   double tail_steps = 0.0;        ///< serial steps of the last block of a cross-block reduction

@@ -131,7 +131,7 @@ const std::vector<CaseRow>& case_rows() {
       {"fill", Pointwise{.function = F::fill, .rows = 1, .input_count = 0}, "elements=cols", "elements"},
       {"scale", Pointwise{.function = F::scale, .rows = 1}, "elements=cols", "elements"},
       {"copy", Copy{.rows = 1}, "elements=cols", "elements"},
-      {"copy_transposed", Copy{.kind = CopyKind::transpose}},
+      {"copy_transposed", Copy{.kind = CopyKind::transpose}, "rows=cols cols=rows"},  // of the matrix that is read
       {"cat", Copy{.kind = CopyKind::concatenate, .parts = 3}},
       {"embedding", Embedding{}, kTable, kTables},
       {"embedding_backward", Embedding{.backward = true}, kTable, kTables},

@@ -93,6 +93,13 @@ enum class PointwiseFunction : std::uint8_t {
   expand_8bit,    ///< … of eight bits
   quantize_rows,  ///< rows in eight bits, each over its largest number, by bitsandbytes
   scale_sums,     ///< sums of a product of eight bits times the scales of rows and columns, by bitsandbytes
+  index_pairs,    ///< as index, by several index tensors: each is loaded before the element
+  index_copy,     ///< rows stored where one index says, by a kernel of its own: index_copy_
+  scatter_value,  ///< one number stored along one dimension, by an index each
+  flip,           ///< an element by places that count down
+  search,         ///< places within a sorted row, halved until found: searchsorted, bucketize
+  modulo,         ///< quotients and remainders of floats, bit by bit: remainder, fmod, floor_divide
+  arctangent,     ///< two arguments of a series: atan2, logaddexp
   other
 };
 
@@ -105,6 +112,13 @@ enum class Walk : std::uint8_t {
   transposed      ///< … whose neighbours in the result's order lie apart: a sector an element
 };
 
+/// Integers that equal operations share; none: what the other fields say.
+struct SizeList {
+  std::shared_ptr<const std::vector<std::int64_t>> list{};
+  [[nodiscard]] bool any() const { return list != nullptr && !list->empty(); }
+  bool operator==(const SizeList& other) const { return any() ? other.any() && *list == *other.list : !other.any(); }
+};
+
 /// out[i] = f(in0[i], in1[i], ...): `input_count` tensors of `inputs` types. `cols` is the length of the contiguous
 /// dimension. Mixed types (bf16 + fp32) run an unrolled, not vectorised kernel, as in PyTorch.
 struct Pointwise {
@@ -114,6 +128,7 @@ struct Pointwise {
   std::uint8_t input_count = 1;
   DType output = DType::fp32;
   Walk walk = Walk::contiguous;
+  SizeList walked{};  ///< of a strided or repeated operand: size and stride of each dimension, the fastest first
   [[nodiscard]] std::int64_t elements() const { return rows * cols; }
   bool operator==(const Pointwise&) const = default;
 };
@@ -139,16 +154,19 @@ struct Copy {
   DType type = DType::fp32;
   std::int64_t rows = 0, cols = 1;  ///< of the output; of each of the `parts` inputs where they are concatenated
   std::int64_t parts = 1;
+  std::int64_t dimensions = 0;  ///< of the result of a concatenation, over which offsets are computed; 0: two
+  SizeList walked{};            ///< size and stride of the source in each dimension of the result, the fastest first
   bool operator==(const Copy&) const = default;
 };
 
-/// Softmax over the last dimension. Forward may read `input` and write `output` types that differ (fp16 in, fp32 out
-/// under autocast). Backward reads the gradient and the result as `input` and writes `output` (fp32 in, fp16 out
-/// there); that of softmax multiplies grad·output first, in a kernel of its own.
+/// Softmax over the last dimension, or over one with `inner` elements behind it. Forward may read `input` and write
+/// `output` types that differ (fp16 in, fp32 out under autocast). Backward reads the gradient and the result as `input`
+/// and writes `output` (fp32 in, fp16 out there); that of softmax multiplies grad·output first, in a kernel of its own.
 struct Softmax {
   bool log = false, backward = false;
   DType input = DType::fp32, output = DType::fp32;
   std::int64_t rows = 0, cols = 0;
+  std::int64_t inner = 1;
   bool operator==(const Softmax&) const = default;
 };
 
@@ -184,6 +202,8 @@ struct Reduction {
   DType type = DType::fp32;
   std::int64_t rows = 0, cols = 1;
   Accumulator accumulator = Accumulator::number;
+  std::int64_t inner = 0;  ///< kept elements side by side where the first dimension goes; 0: all that are kept
+  bool scattered = false;  ///< reduced elements that lie along two dimensions, not one: no vectors of them
   bool operator==(const Reduction&) const = default;
 };
 
@@ -210,13 +230,7 @@ struct Embedding {
 
 /// Sequences that lie behind each other in every row of a batch, in tokens; none: a row is one sequence. The layers of
 /// a network share one list.
-struct PackedLengths {
-  std::shared_ptr<const std::vector<std::int64_t>> list{};
-  [[nodiscard]] bool any() const { return list != nullptr && !list->empty(); }
-  bool operator==(const PackedLengths& other) const {
-    return any() ? other.any() && *list == *other.list : !other.any();
-  }
-};
+using PackedLengths = SizeList;
 
 /// Backends of scaled_dot_product_attention; `math` stands for the matmuls and the softmax that it runs where no fused
 /// kernel takes the operands of a recorded call. Eager attention is made of Matmul, Softmax and the rest.

@@ -120,22 +120,24 @@ auto fields(Like<Matmul> auto& op) {
       op.ran.n, op.ran.k, op.ran.stages, op.ran.splits, op.ran.summed, op.grouped);
 }
 auto fields(Like<Pointwise> auto& op) {
-  return described<"pointwise", "function rows cols input_count input0 input1 input2 output walk">(
-      op.function, op.rows, op.cols, op.input_count, op.inputs[0], op.inputs[1], op.inputs[2], op.output, op.walk);
+  return described<"pointwise", "function rows cols input_count input0 input1 input2 output walk walked?">(
+      op.function, op.rows, op.cols, op.input_count, op.inputs[0], op.inputs[1], op.inputs[2], op.output, op.walk,
+      op.walked.list);
 }
 auto fields(Like<Copy> auto& op) {
-  return described<"copy", "copy type rows cols parts">(op.kind, op.type, op.rows, op.cols, op.parts);
+  return described<"copy", "copy type rows cols parts dimensions? walked?">(op.kind, op.type, op.rows, op.cols,
+                                                                            op.parts, op.dimensions, op.walked.list);
 }
 auto fields(Like<Softmax> auto& op) {
-  return described<"softmax", "log backward input output rows cols">(op.log, op.backward, op.input, op.output, op.rows,
-                                                                     op.cols);
+  return described<"softmax", "log backward input output rows cols inner?">(op.log, op.backward, op.input, op.output,
+                                                                            op.rows, op.cols, op.inner);
 }
 auto fields(Like<Norm> auto& op) {
   return described<"norm", "rms backward bias type rows cols">(op.rms, op.backward, op.bias, op.type, op.rows, op.cols);
 }
 auto fields(Like<Reduction> auto& op) {
-  return described<"reduction", "reduction type rows cols accumulator?">(op.kind, op.type, op.rows, op.cols,
-                                                                         op.accumulator);
+  return described<"reduction", "reduction type rows cols accumulator? inner? scattered?">(
+      op.kind, op.type, op.rows, op.cols, op.accumulator, op.inner, op.scattered);
 }
 auto fields(Like<Dropout> auto& op) { return described<"dropout", "type elements">(op.type, op.elements); }
 auto fields(Like<Embedding> auto& op) {

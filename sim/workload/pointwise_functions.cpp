@@ -45,7 +45,7 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"complex_mul", "complex_mul", 0, {"mul", "mul", 4, 40, 40}},
     {"power", "pow", 2, {"power", "pow", 20}, {"pow"}, {"aten::pow", "0.3"}},
     {"index", "index", 0, {"index_elements", "index_elementwise_kernel"}, {"index"}},
-    {"gather", "gather", 0, {"index_elements", "scatter_gather_elementwise_kernel"}, {"gather"}},
+    {"gather", "gather", 0, {"gather_elements", "scatter_gather_elementwise_kernel"}, {"gather"}},
     {"roll", "roll", 0, {"index_select", "index"}, {"roll"}, {"aten::roll", "", "[1], [0]"}},
     {"index_add", "index_add", 0, {}, {"index_add"}},
     {"scatter_add", "scatter_add", 0, {"scatter_add", "scatter_gather_elementwise_kernel", 1}, {"scatter_add"}},
@@ -61,6 +61,13 @@ constexpr PointwiseRow kPointwiseRows[] = {
     {"expand_8bit", "dequantize_blockwise", 0},
     {"quantize_rows", "int8_vectorwise_quant", 0},
     {"scale_sums", "int8_mm_dequant", 0},
+    {"index_pairs", "index", 0, {"index_pairs", "index_elementwise_kernel"}, {"index"}},
+    {"index_copy", "index_copy", 0, {"index_copy", "index_elementwise_kernel"}, {"index"}},
+    {"scatter_value", "scatter", 0, {"scatter_value", "scatter_gather_elementwise_kernel"}, {"scatter_add"}},
+    {"flip", "flip", 0, {"flip", "index"}, {"roll"}, {"aten::flip", "", "[0]"}},
+    {"search", "searchsorted", 0, {}, {"bucketize"}},
+    {"modulo", "remainder", 2, {"modulo", "remainder", 20}, {"remainder", 20}, {"aten::remainder aten::remainder_", "3.0"}},
+    {"arctangent", "atan2", 2, {"arctangent", "atan2", 30}, {"atan2", 40}, {"aten::atan2 aten::atan2_"}},
     {"other", "pointwise", 0, {"mul", "elementwise", 1, 40, 32, "unary", 40}},
     // Functions that no code names. Softplus and mish borrow the constants of gelu and run up to 1.6 and 1.4 times as long in 16
     // bits (measurements/h200/foreign/ops.jsonl.gz).

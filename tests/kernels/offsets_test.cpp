@@ -41,21 +41,21 @@ TEST(Offsets, a_block_skips_the_passes_behind_its_last_element) {
   EXPECT_EQ(work_of(add_row(2, 4096)).iterations, 4.0);
 }
 
-TEST(Offsets, columns_of_a_transposed_matrix_share_sectors_while_the_l1_holds_a_line_a_row) {
-  const auto sectors = [](std::int64_t rows, std::int64_t cols) {
-    return work_of(copy_of({CopyKind::transpose, DType::bf16, rows, cols, 1})).padded_elements /
+TEST(Offsets, columns_of_a_transposed_matrix_share_lines_while_the_l1_holds_those_of_its_blocks) {
+  const auto requested = [](std::int64_t rows, std::int64_t cols) {
+    return copy_of({CopyKind::transpose, DType::bf16, rows, cols, 1}).reads[0].requested /
            static_cast<double>(rows * cols);
   };
-  EXPECT_EQ(sectors(512, 4096), 1.0);                 // a column a block
-  EXPECT_LT(sectors(32, 65536), 0.2);                 // sixteen columns
-  EXPECT_LT(sectors(256, 128), sectors(256, 65536));  // one block an SM, or all it holds
-  EXPECT_EQ(sectors(256, 65536), 1.0);
+  EXPECT_EQ(requested(4096, 512), 46.0);                  // a row of the result a block
+  EXPECT_LT(requested(65536, 32), 4.0);                   // sixteen rows, whose neighbours share sectors
+  EXPECT_LT(requested(128, 256), requested(65536, 256));  // one block an SM, or all it holds
+  EXPECT_EQ(requested(65536, 256), 46.0);
 }
 
 TEST(Offsets, rows_that_stay_whole_are_cheaper_than_columns) {
   const double permuted = work_of(copy_of({CopyKind::permute, DType::bf16, 4096, 64, 1})).padded_elements;
   const double transposed = work_of(copy_of({CopyKind::transpose, DType::bf16, 4096, 64, 1})).padded_elements;
-  EXPECT_EQ(permuted, 4096.0 * 64.0 / 16.0);
+  EXPECT_EQ(permuted, 4096.0 * 64.0 / 32.0);  // a line for the 64 bytes of a warp
   EXPECT_GT(transposed, permuted);
 }
 

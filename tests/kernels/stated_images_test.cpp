@@ -262,7 +262,7 @@ TEST(StatedTables, a_gather_has_blocks_of_vectors_and_fetches_distinct_rows) {
     EXPECT_DOUBLE_EQ(launch.reads[0].bytes, fetched);
     EXPECT_DOUBLE_EQ(launch.reads[1].bytes, 8.0 * t);
     if (software.gathers_by_vectors && row % 16 != 0) {  // an element a thread, eight of a block's
-      EXPECT_EQ(kind_of(launch), "index_select");
+      EXPECT_EQ(kind_of(launch), "gather_elements");
       EXPECT_EQ(launch.grid[0], pieces_of(op.tokens * op.hidden, 1024));
       EXPECT_DOUBLE_EQ(work.active_blocks, n / 1024.0);
       EXPECT_DOUBLE_EQ(work.iterations, std::ceil(std::min(n, 1024.0) / 128.0));

@@ -133,6 +133,19 @@ void expect_sorted_in_blocks(const KernelLaunch& sort, const Sort& op, std::int6
   EXPECT_DOUBLE_EQ(work.elements, sort.blocks() * sort.threads_per_block * work.iterations);
 }
 
+void expect_a_block_a_row(const std::vector<KernelLaunch>& launches, const Sort& op) {
+  const double e = of(bytes_of(op.type)), n = of(op.rows * op.cols);
+  const auto bits = static_cast<std::int64_t>(8.0 * e), passes = ceiling(bits, 6);
+  ASSERT_EQ(launches.size(), 2u + static_cast<std::size_t>(passes));
+  std::int64_t sorted_bits = 0;
+  for (std::size_t k = 2; k < launches.size(); ++k) {
+    EXPECT_EQ(launches[k].grid[0], op.rows);
+    sorted_bits += launches[k].threads_per_block == 384 ? 5 : 6;
+    EXPECT_DOUBLE_EQ(launches[k].written_bytes(), n * (e + 8.0));
+  }
+  EXPECT_EQ(sorted_bits, bits);
+}
+
 TEST(StatedSort, rows_are_sorted_in_blocks_by_radix_or_the_largest_few_are_picked) {
   const std::uint64_t seed = testing_support::changing_seed();
   Draws draws(seed);
@@ -161,13 +174,15 @@ TEST(StatedSort, rows_are_sorted_in_blocks_by_radix_or_the_largest_few_are_picke
         EXPECT_DOUBLE_EQ(pick.read_bytes(), n * e);
         EXPECT_DOUBLE_EQ(pick.written_bytes(), kept);
       } else {  // many blocks a row: three kernels a byte of the key, then what is kept
-        ASSERT_EQ(launches.size(), 3u + static_cast<std::size_t>(3.0 * e) + 1u + sorted);
+        ASSERT_EQ(launches.size(), 3u + static_cast<std::size_t>(3.0 * e) + 5u + 1u + sorted);
         const std::int64_t keys = std::clamp<std::int64_t>(
                                ceiling(op.rows * op.cols, std::int64_t{hopper().sm.count} * 6 * 256), 4, 64),
                            blocks = op.rows * ceiling(op.cols, keys * 256);
         double read = 0.0;
         for (std::size_t k = 3; k < launches.size() - sorted; ++k) {
-          EXPECT_EQ(launches[k].grid[0], launches[k].name == "computeDigitCumSum" ? op.rows : blocks);
+          const std::string& name = launches[k].name;
+          const bool of_blocks = name == "computeBlockwiseKthCounts" || name.starts_with("DeviceScanByKey");
+          if (!of_blocks) EXPECT_EQ(launches[k].grid[0], name == "computeDigitCumSum" ? op.rows : blocks);
           read += launches[k].read_bytes();
         }
         EXPECT_DOUBLE_EQ(read, (e + 1.0) * n * e) << "a sweep a byte, and one to gather";
@@ -185,10 +200,12 @@ TEST(StatedSort, rows_are_sorted_in_blocks_by_radix_or_the_largest_few_are_picke
       EXPECT_DOUBLE_EQ(launches[2].written_bytes(), 8.0 * n);
       EXPECT_DOUBLE_EQ(launches[2 + repeated].written_bytes(), 8.0 * n);
       expect_sorted_in_blocks(launches[3 + repeated], op, op.cols, n * (e + 8.0));
+    } else if (op.rows >= 128) {  // a block a row: digits of six bits, of five as many as make up the key
+      expect_a_block_a_row(launches, op);
     } else {  // the device's radix sort, a pass for each eight bits; rows are told apart by bits above
-      const bool segments = op.rows > 1 && op.rows < 128;  // by value, then by the row they came from
+      const bool segments = op.rows > 1;  // by value, then by the row they came from
       double bits = 8.0 * e;
-      if (op.rows > 1) bits += segments ? 8.0 : std::ceil(std::log2(of(op.rows)));
+      if (segments) bits += 8.0;
       double passes = 0.0;
       for (const KernelLaunch& launch : launches) {
         if (launch.name != "RadixSortOnesweep") continue;

@@ -90,9 +90,9 @@ flash_bprop_64_128x128 contraction bf16 mma: 2,4,3 x 256, 255 registers shared 1
 flash_bwd_convert_dq [flash_convert] contraction bf16 cores: 3,4,3 x 256, 46 registers shared 16384
   elements 294912; t:1179648 -> #6:288000
 reduce_kernel [reduce_columns] contraction bf16 cores: 94 x 128, 54 registers shared 16
-  elements 96000 passes 0.5; flops 96000 t:192000 -> #7:96000
+  elements 96000; flops 96000 t:192000 -> #7:96000
 reduce_kernel [reduce_columns] contraction bf16 cores: 94 x 128, 54 registers shared 16
-  elements 96000 passes 0.5; flops 96000 t:192000 -> #8:96000
+  elements 96000; flops 96000 t:192000 -> #8:96000
 temporaries 18432 1179648 192000 192000)");
   op.kv_heads = 4;
   op.head_major = true;
@@ -152,9 +152,9 @@ cudnn_sdpa_flash_bprop_64x128x64 contraction bf16 wgmma: 10 x 384, 168 registers
 cudnn_convert_dq [cudnn_convert] contraction bf16 cores: 6,4,3 x 128, 30 registers
   elements 146880 passes 0.46875; t:576000 -> #7:288000
 reduce_kernel [reduce_columns] contraction bf16 cores: 94 x 128, 54 registers shared 16
-  elements 96000 passes 0.5; flops 96000 t:192000 -> #8:96000
+  elements 96000; flops 96000 t:192000 -> #8:96000
 reduce_kernel [reduce_columns] contraction bf16 cores: 94 x 128, 54 registers shared 16
-  elements 96000 passes 0.5; flops 96000 t:192000 -> #9:96000
+  elements 96000; flops 96000 t:192000 -> #9:96000
 temporaries 974656)");
   masked.batch = masked.heads = masked.kv_heads = 1;
   masked.head_dim = 136;
@@ -205,7 +205,7 @@ mul [mul] contraction fp32 cores: 141 x 128, 32 registers
 reduce_kernel [reduce_rows] contraction fp32 cores: 225 x 512, 32 registers shared 16
   elements 144000; flops 144000 t:576000 -> t:14400
 copy_permuted [strided_copy] contraction fp32 no pipe: 15 x 128, 18 registers
-  elements 3600 padded 450 passes 2; t:14400 -> t:14400
+  elements 3600 padded 112.5 passes 2; t:14400 -> t:14400
 fill [fill] contraction fp32 cores: 481 x 128, 16 registers
   elements 246000; -> t:984000
 fmha_cutlassB_fp32_64x64 contraction tf32 mma: 4,4,3 x 128, 232 registers shared 53504

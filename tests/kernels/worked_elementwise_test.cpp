@@ -114,13 +114,13 @@ add [broadcast_binary] elementwise bf16 cores: 1 x 128, 18 registers
   elements 36 active 0.0703125; flops 36 #0:72 #1:72 -> #2:72)");
   expect_kernels(pointwise_of(F::relu, 70, 9, kFull, Walk::broadcast), R"(
 relu [strided_copy] elementwise fp32 cores: 3 x 128, 18 registers
-  elements 630 padded 78.75 active 2.4609375 passes 2; flops 630 #0:2520 -> #1:2520)");
+  elements 630 padded 19.6875 active 2.4609375 passes 2; flops 630 #0:2520 -> #1:2520)");
   expect_kernels(pointwise_of(F::relu, 70, 9, kHalf, Walk::strided), R"(
 relu [strided_copy] elementwise bf16 cores: 2 x 128, 18 registers
-  elements 630 padded 39.375 active 1.23046875 passes 4; flops 630 #0:1260 -> #1:1260)");
+  elements 630 padded 20 active 1.23046875 passes 4; flops 630 #0:1260/1280 -> #1:1260)");
   expect_kernels(pointwise_of(F::mul, 70, 9, kHalves, Walk::strided), R"(
 mul [broadcast_binary] elementwise bf16 cores: 2 x 128, 18 registers
-  elements 630 active 1.23046875 passes 4; flops 630 #0:1260 #1:1260 -> #2:1260)");
+  elements 630 padded 20 active 1.23046875 passes 4; flops 630 #0:1260 #1:1260/1280 -> #2:1260)");
 }
 
 // 64 rows of 80 in 16 bits: ten blocks of 512 elements, eight columns each, of which seven are found in the L1:
@@ -128,17 +128,17 @@ mul [broadcast_binary] elementwise bf16 cores: 2 x 128, 18 registers
 TEST(WorkedElementwise, the_last_operand_of_a_transposed_walk_is_read_by_sectors) {
   expect_kernels(pointwise_of(F::add, 64, 80, kHalves, Walk::transposed), R"(
 add [strided_copy] elementwise bf16 cores: 10 x 128, 18 registers
-  elements 5120 padded 920 active 10 passes 4; flops 5120 #0:10240 #1:10240/42320 -> #2:10240)");
+  elements 5120 padded 5120 active 10 passes 4; flops 5120 #0:10240 #1:10240/36800 -> #2:10240)");
   expect_kernels(pointwise_of(F::relu, 64, 80, kHalf, Walk::transposed), R"(
 relu [strided_copy] elementwise bf16 cores: 10 x 128, 18 registers
-  elements 5120 padded 920 active 10 passes 4; flops 5120 #0:10240/42320 -> #1:10240)");
+  elements 5120 padded 5120 active 10 passes 4; flops 5120 #0:10240/36800 -> #1:10240)");
   expect_kernels(pointwise_of(F::fill, 64, 80, {{}, DType::bf16}, Walk::transposed), R"(
 fill [strided_copy] elementwise bf16 cores: 10 x 128, 18 registers
-  elements 5120 padded 920 active 10 passes 4; -> #0:10240)");
+  elements 5120 padded 5120 active 10 passes 4; -> #0:10240)");
   // Of a column alone each element is a sector.
   expect_kernels(pointwise_of(F::mul, 600, 1, kFulls, Walk::transposed), R"(
 mul [strided_copy] elementwise fp32 cores: 3 x 128, 18 registers
-  elements 600 padded 600 active 2.34375 passes 2; flops 600 #0:2400 #1:2400/27600 -> #2:2400)");
+  elements 600 padded 19 active 2.34375 passes 2; flops 600 #0:2400 #1:2400 -> #2:2400)");
 }
 
 // The input is cloned by the driver's copy, then filled in place where the mask says so.
@@ -161,7 +161,7 @@ TEST(WorkedElementwise, elements_taken_by_index_wait_for_it) {
 index_elementwise_kernel [index_elements] elementwise fp32 cores: 2 x 128, 32 registers
   elements 630 active 1.23046875 passes 4; #0:2520 #1:72 -> #2:2520/2736)");
   expect_kernels(pointwise_of(F::gather, 90, 70, {{DType::bf16, DType::int64}, DType::bf16}, Walk::strided), R"(
-scatter_gather_elementwise_kernel [index_elements] elementwise bf16 cores: 7 x 128, 32 registers
+scatter_gather_elementwise_kernel [gather_elements] elementwise bf16 cores: 7 x 128, 32 registers
   elements 6300 active 6.15234375 passes 8; #0:12600 #1:12600/289800 -> #2:12600)");
   expect_kernels(pointwise_of(F::roll, 9, 70, kFull), R"(
 index [index_select] elementwise fp32 cores: 2 x 128, 32 registers

@@ -202,7 +202,7 @@ sm90_sgemm_64x64x16_tn contraction fp32 cores: 1 x 64, 128 registers shared 1638
   older.addmm_fuses_bias = false;
   testing_support::expect_kernels(op, R"(
 elementwise [strided_copy] elementwise fp32 cores: 3 x 128, 18 registers
-  elements 600 padded 75 active 2.34375 passes 2; flops 600 #2:80/2400 -> #3:2400
+  elements 600 padded 18.75 active 2.34375 passes 2; flops 600 #2:80/2400 -> #3:2400
 sm90_sgemm_64x64x16_tn contraction fp32 cores: 1 x 64, 128 registers shared 16384
   simt fp32 30x20x50 nt by 8 bytes, tile 64x64x16 stages 2 built with 2 an SM 8; flops 60000 #0:6000 #1:4000 #3:2400 -> #3:2400)",
                                   older);

@@ -24,13 +24,13 @@ reduce_kernel [reduce_columns] normalization fp16 cores: 2 x 128, 48 registers s
   elements 24000 passes 8; flops 24000 #0:48000 -> #1:24)");
   expect_kernels(Reduction{Kind::sum_rows, DType::fp16, 300, 14}, R"(
 reduce_kernel [reduce_columns] normalization fp16 cores: 2 x 256, 36 registers shared 2064
-  elements 4200 passes 1.25; flops 4200 #0:8400 -> #1:28)");
+  elements 4200 passes 2; flops 4200 #0:8400 -> #1:28)");
   expect_kernels(Reduction{Kind::sum_rows, DType::fp32, 255, 7}, R"(
 reduce_kernel [reduce_columns] normalization fp32 cores: 1 x 512, 32 registers shared 16
-  elements 1785 passes 63.75; flops 1785 #0:7140 -> #1:28)");
+  elements 1785 passes 64; flops 1785 #0:7140 -> #1:28)");
   expect_kernels(Reduction{Kind::sum_rows, DType::fp32, 256, 7}, R"(
 reduce_kernel [reduce_columns] normalization fp32 cores: 2 x 512, 32 registers shared 2064
-  elements 1792 passes 0.5; flops 1792 #0:7168 -> #1:28)");
+  elements 1792; flops 1792 #0:7168 -> #1:28)");
   expect_kernels(Reduction{Kind::sum_rows, DType::fp32, 1000000, 3}, R"(
 Memset elementwise fp32 no pipe: 1 x 128, 32 registers
   memset 8; -> t:8
@@ -38,7 +38,7 @@ reduce_kernel [reduce_columns] normalization fp32 cores: 2,20 x 512, 32 register
   elements 3000000 passes 49 tail 1; flops 3000000 #0:12000000 -> #1:12
 temporaries 480 8)");
   expect_kernels(Reduction{Kind::sum_rows, DType::fp32, 1, 60}, R"(
-reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 32, 32 registers shared 16
+reduce_kernel [reduce_columns] normalization fp32 cores: 2 x 8, 54 registers shared 16
   elements 60; flops 60 #0:240 -> #1:240)");
 }
 
@@ -47,7 +47,7 @@ TEST(WorkedSums, rows_are_added_by_vectors_from_128_values_on) {
 reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 512, 32 registers shared 2064
   elements 1143; flops 1143 #0:4572 -> #1:36)");
   expect_kernels(Reduction{Kind::sum_cols, DType::fp32, 9, 128}, R"(
-reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 256, 32 registers shared 16
+reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 512, 32 registers shared 2064
   elements 1152; flops 1152 #0:4608 -> #1:36)");
   expect_kernels(Reduction{Kind::mean_cols, DType::bf16, 9, 1001}, R"(
 reduce_kernel [reduce_rows] normalization bf16 cores: 2 x 512, 32 registers shared 2064
@@ -91,10 +91,10 @@ temporaries 128 4)");
 
 TEST(WorkedSums, running_sums_go_down_columns_or_along_rows) {
   expect_kernels(Reduction{Kind::scan_rows, DType::fp32, 40, 7}, R"(
-tensor_kernel_scan [scan_columns] elementwise fp32 cores: 1 x 32, 32 registers
+tensor_kernel_scan [scan_columns] elementwise fp32 cores: 1 x 7, 32 registers
   elements 280 passes 40; flops 280 #0:1120 -> #1:1120)");
   expect_kernels(Reduction{Kind::scan_rows, DType::bf16, 40, 513}, R"(
-tensor_kernel_scan [scan_columns] elementwise bf16 cores: 2 x 512, 32 registers
+tensor_kernel_scan [scan_columns] elementwise bf16 cores: 1,2 x 512, 32 registers
   elements 20520 passes 40; flops 20520 #0:41040 -> #1:41040)");
   expect_kernels(Reduction{Kind::scan_cols, DType::fp32, 30, 100}, R"(
 tensor_kernel_scan [scan] elementwise fp32 cores: 2 x 512, 32 registers
@@ -142,7 +142,7 @@ Memcpy DtoD [copy_device] copy fp32 no pipe: 2 x 128, 32 registers
 arange [fill] elementwise int64 cores: 1 x 64, 16 registers
   elements 32; -> #2:256
 copy_permuted [strided_copy] copy int64 no pipe: 5 x 128, 18 registers
-  elements 1056 padded 264 passes 2; t:256 -> t:8448
+  elements 1056 padded 66 passes 2; t:256 -> t:8448
 Memcpy DtoD [copy_device] copy int64 no pipe: 2 x 128, 32 registers
   elements 1056 passes 0.12890625; t:8448 -> #2:8448
 bitonicSortKVInPlace [sort_exchange] elementwise fp32 no pipe: 3 x 256, 40 registers shared 6144
@@ -153,7 +153,7 @@ Memcpy DtoD [copy_device] copy bf16 no pipe: 1 x 128, 32 registers
 arange [fill] elementwise int64 cores: 1 x 64, 16 registers
   elements 33; -> #2:264
 copy_permuted [strided_copy] copy int64 no pipe: 1 x 128, 18 registers
-  elements 99 padded 24.75; t:264 -> t:792
+  elements 99 padded 6.1875; t:264 -> t:792
 Memcpy DtoD [copy_device] copy int64 no pipe: 1 x 128, 32 registers
   elements 99 passes 0.0120849609; t:792 -> #2:792
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 3 x 32, 40 registers shared 1536
@@ -164,7 +164,7 @@ Memcpy DtoD [copy_device] copy fp32 no pipe: 1 x 128, 32 registers
 arange [fill] elementwise int64 cores: 3 x 64, 16 registers
   elements 129; -> #2:1032
 copy_permuted [strided_copy] copy int64 no pipe: 2 x 128, 18 registers
-  elements 387 padded 96.75 passes 2; t:1032 -> t:3096
+  elements 387 padded 24.1875 passes 2; t:1032 -> t:3096
 Memcpy DtoD [copy_device] copy int64 no pipe: 1 x 128, 32 registers
   elements 387 passes 0.0472412109; t:3096 -> #2:3096
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 3 x 32, 40 registers shared 12288
@@ -175,7 +175,7 @@ Memcpy DtoD [copy_device] copy int64 no pipe: 4 x 128, 32 registers
 arange [fill] elementwise int64 cores: 17 x 64, 16 registers
   elements 1025; -> #2:8200
 copy_permuted [strided_copy] copy int64 no pipe: 13 x 128, 18 registers
-  elements 3075 padded 768.75 passes 2; t:8200 -> t:24600
+  elements 3075 padded 192.1875 passes 2; t:8200 -> t:24600
 Memcpy DtoD [copy_device] copy int64 no pipe: 4 x 128, 32 registers
   elements 3075 passes 0.375366211; t:24600 -> #2:24600
 radixSortKVInPlace [sort_block] elementwise fp32 no pipe: 3 x 128, 40 registers shared 49152
@@ -215,7 +215,7 @@ RadixSortSingleTile [tiny] elementwise int64 no pipe: 1 x 256, 64 registers shar
   };
   EXPECT_EQ(passes({.type = DType::fp32, .rows = 1, .cols = 4097}), 4);
   EXPECT_EQ(passes({.type = DType::fp32, .rows = 2, .cols = 4097}), 5) << "a bit for two rows";
-  EXPECT_EQ(passes({.type = DType::fp32, .rows = 257, .cols = 4097}), 6) << "nine bits";
+  EXPECT_EQ(passes({.type = DType::fp32, .rows = 257, .cols = 4097}), 0) << "a block a row";
   EXPECT_EQ(passes({.type = DType::int64, .rows = 1, .cols = 4096, .key_bits = 16}), 2);
   EXPECT_EQ(passes({.type = DType::int64, .rows = 1, .cols = 4096, .key_bits = 17}), 3);
 }
@@ -248,6 +248,16 @@ computeDigitCumSum [tiny] elementwise bf16 no pipe: 20 x 256, 40 registers
   passes 2.5; ->
 computeWithinKCounts [tiny] elementwise bf16 no pipe: 40 x 256, 40 registers
   passes 4.5; ->
+computeBlockwiseKthCounts [tiny] elementwise bf16 no pipe: 1 x 256, 40 registers
+  passes 2; ->
+DeviceScanByKeyInit [tiny] elementwise bf16 no pipe: 1 x 256, 40 registers
+  passes 0; ->
+DeviceScanByKey [tiny] elementwise bf16 no pipe: 1 x 256, 40 registers
+  passes 7; ->
+DeviceScanByKeyInit [tiny] elementwise bf16 no pipe: 1 x 256, 40 registers
+  passes 0; ->
+DeviceScanByKey [tiny] elementwise bf16 no pipe: 1 x 256, 40 registers
+  passes 7; ->
 gatherTopK [tiny] elementwise bf16 cores: 40 x 256, 32 registers
   passes 12; #0:41000 -> #1:100 #2:100)");
   expect_kernels(Sort{.type = DType::bf16, .rows = 30, .cols = 1024, .kept = 4}, R"(
@@ -262,10 +272,13 @@ bitonicSortKVInPlace [sort_exchange] elementwise fp32 no pipe: 2 x 256, 40 regis
     return text;
   };
   EXPECT_EQ(names({.type = DType::uint8, .rows = 19, .cols = 20001, .kept = 4096}),
-            "fill Memset Memset computeBlockDigitCounts computeDigitCumSum computeWithinKCounts gatherTopK "
-            "radixSortKVInPlace ");
+            "fill Memset Memset computeBlockDigitCounts computeDigitCumSum computeWithinKCounts "
+            "computeBlockwiseKthCounts DeviceScanByKeyInit DeviceScanByKey DeviceScanByKeyInit DeviceScanByKey "
+            "gatherTopK radixSortKVInPlace ");
   EXPECT_EQ(names({.type = DType::uint8, .rows = 19, .cols = 20001, .kept = 4097}),
-            "fill Memset Memset computeBlockDigitCounts computeDigitCumSum computeWithinKCounts gatherTopK ");
+            "fill Memset Memset computeBlockDigitCounts computeDigitCumSum computeWithinKCounts "
+            "computeBlockwiseKthCounts DeviceScanByKeyInit DeviceScanByKey DeviceScanByKeyInit DeviceScanByKey "
+            "gatherTopK ");
   EXPECT_EQ(names({.rows = 19, .cols = 20, .kept = 20}), "gatherTopK bitonicSortKVInPlace ") << "all of a row";
   for (const Sort& none : {Sort{.rows = 0, .cols = 4}, Sort{.rows = 4, .cols = 0},
                            Sort{.rows = 4, .cols = 4, .kept = -1}, Sort{.rows = 4, .cols = 4, .kept = 5}})

@@ -45,10 +45,10 @@ vectorized_gather [gather] elementwise fp32 cores: 4000 x 128, 32 registers
 vectorized_gather [gather] elementwise bf16 cores: 90,2 x 256, 32 registers
   elements 185040; #0:12336//370080 #1:720 -> #2:370080)");
   expect_kernels(table_of(DType::bf16, 90, 3, 7), R"(
-gather [index_select] elementwise bf16 cores: 1 x 128, 32 registers
+gather [gather_elements] elementwise bf16 cores: 1 x 128, 32 registers
   elements 630 active 0.615234375 passes 5; #0:42/1260 #1:720/5040 -> #2:1260)");
   expect_kernels(table_of(DType::fp32, 900, 3, 7), R"(
-gather [index_select] elementwise fp32 cores: 7 x 128, 32 registers
+gather [gather_elements] elementwise fp32 cores: 7 x 128, 32 registers
   elements 6300 active 6.15234375 passes 8; #0:84/25200 #1:7200/50400 -> #2:25200)");
   Software older;
   older.gathers_by_vectors = false;

@@ -28,7 +28,9 @@ struct OperandSizes {
 inline OperandSizes operand_sizes(const Pointwise& op) {
   OperandSizes s;
   for (int i = 0; i < op.input_count; ++i)
-    if (op.walk == Walk::contiguous) s.add(op.elements(), op.inputs[i]);
+    // A sorted row that values are looked up in has any length.
+    if (op.function == PointwiseFunction::search && i == 0) s.any();
+    else if (op.walk == Walk::contiguous) s.add(op.elements(), op.inputs[i]);
     else s.any();
   // An element for each index is added to a tensor that may have fewer of them, or more.
   if (op.function == PointwiseFunction::scatter_add) s.any();

@@ -34,6 +34,10 @@ std::vector<Example> resampling_examples() {
       {"col2im", {tensor({2, 64, 256}), Numbers{32, 32}, Numbers{2, 2}}, "col2im 2x16 of 1024 to 256 fp32"},
       {"pixel_shuffle", {kImage, 2.0}, "copy 512x64 fp32"},
       {"pixel_unshuffle", {kImage, 2.0}, "copy 2048x16 fp32"},
+      {"searchsorted", {tensor({100}), kX}, "searchsorted 4x8 fp32,fp32->int64"},
+      {"bucketize", {kX, tensor({100})}, "searchsorted 4x8 fp32,fp32->int64"},
+      {"linspace", {0.0, 1.0, 16.0}, "arange 1x16 fp32"},
+      {"eye", {4.0, 8.0}, "fill 4x8 fp32; fill 1x4 fp32", {kX}},
   };
   for (const char* kind : {"bilinear", "bicubic"}) {
     const std::string name = fmt::format("upsample_{}2d", kind);

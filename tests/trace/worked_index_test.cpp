@@ -29,7 +29,7 @@ TEST(WorkedIndex, RowsAreGatheredByVectorsAndOthersByElements) {
       // Two indices choose elements; how many is in the result, or in the grid.
       {"index",
        {"bf16[100,8]"_t, TensorList{"int64[5]"_t, "int64[5]"_t}},
-       {"index 5x1 bf16>bf16 contiguous: bf16[5,1] > bf16[5]"},
+       {"index_pairs 5x1 bf16>bf16 contiguous: bf16[5,1] > bf16[5]"},
        {"bf16[5]"_t}},
       {"index", {"bf16[100,8]"_t, TensorList{"int64[5]"_t, "int64[5]"_t}}, kNotUnderstood},
       {"index", {"bf16[100,8]"_t, TensorList{}}, kNotUnderstood},
@@ -208,7 +208,7 @@ TEST(WorkedIndex, AlongADimension) {
        {"bf16[3,2]#4"_t}},
       {"scatter_",
        {"bf16[3,5]"_t, 1.0, "int64[3,2]"_t, "bf16[3,5]"_t},
-       {"scatter_add 3x2 int64>bf16 contiguous: int64[3,2] > bf16[3,2]"}},
+       {"scatter_value 3x2 int64>bf16 contiguous: int64[3,2] > bf16[3,2]"}},
       {"scatter_",
        {"bf16[3,5]"_t, 1.0, "int64[3,2]"_t, 1.0},
        {"scatter_add 3x2 int64>bf16 contiguous: int64[3,2] > bf16[3,2]"}},
@@ -246,8 +246,8 @@ TEST(WorkedIndex, RollsGoOneDimensionAtATimeAndFlipsAtOnce) {
        {"bf16[3,5]#2"_t}},
       {"roll", {kLeftOut}, kNotUnderstood},
       {"roll", {"bf16[0]"_t}, kNothing},
-      {"flip", {"bf16[2,3,5]#1"_t, Numbers{1}}, {"roll 6x5 bf16>bf16 contiguous: bf16[2,3,5]#1 > bf16[2,3,5]"}},
-      {"flip", {"bf16[]#1"_t}, {"roll 1x1 bf16>bf16 contiguous: bf16[]#1 > bf16[]#2"}, {"bf16[]#2"_t}},
+      {"flip", {"bf16[2,3,5]#1"_t, Numbers{1}}, {"flip 6x5 bf16>bf16 contiguous: bf16[2,3,5]#1 > bf16[2,3,5]"}},
+      {"flip", {"bf16[]#1"_t}, {"flip 1x1 bf16>bf16 contiguous: bf16[]#1 > bf16[]#2"}, {"bf16[]#2"_t}},
       {"flip", {kLeftOut}, kNotUnderstood},
       {"flip", {"bf16[0]"_t}, kNothing},
   });

@@ -83,7 +83,7 @@ TEST(WorkedLists, ConcatenationsOfLikeParts) {
       // Beyond the dimensions, as stack may say: all of them are rows.
       {"stack",
        {TensorList{part, part}, 2.0},
-       {"copy concatenate bf16 rows=15 cols=1 parts=2: bf16[3,5]#1 bf16[3,5]#1 > bf16[30]" + host}},
+       {"copy concatenate bf16 rows=15 cols=1 parts=2 dimensions=3: bf16[3,5]#1 bf16[3,5]#1 > bf16[30]" + host}},
       // The longest decides: 6 + 2 + 2 columns are two of six.
       {"cat",
        {TensorList{"bf16[3,2]#1"_t, "bf16[3,6]#2"_t, "bf16[3,2]#3"_t}, 1.0},
@@ -146,17 +146,23 @@ TEST(WorkedLists, UnlikePartsAreCopiedEach) {
       // A view of more than four dimensions.
       {"cat",
        {TensorList{"bf16[1,1,2,3,5](30,30,5,10,1)#1"_t}},
-       {"copy permute bf16 rows=6 cols=5 parts=1: bf16[1,1,2,3,5](30,30,5,10,1)#1 > bf16[1,1,2,3,5]" + host}},
+       {"copy permute bf16 rows=6 cols=5 parts=1 walked=5,1,3,10,2,5: bf16[1,1,2,3,5](30,30,5,10,1)#1 > "
+        "bf16[1,1,2,3,5]" +
+        host}},
       {"cat",
        {TensorList{"bf16[1,1,2,3,5](30,30,1,2,6)#1"_t}},
-       {"copy transpose bf16 rows=6 cols=5 parts=1: bf16[1,1,2,3,5](30,30,1,2,6)#1 > bf16[1,1,2,3,5]" + host}},
+       {"copy transpose bf16 rows=6 cols=5 parts=1 walked=5,6,3,2,2,1: bf16[1,1,2,3,5](30,30,1,2,6)#1 > "
+        "bf16[1,1,2,3,5]" +
+        host}},
       {"cat",
        {TensorList{"bf16[1,2,3,5](30,5,10,1)#1"_t}},
-       {"copy concatenate_strided bf16 rows=1 cols=30 parts=1: bf16[1,2,3,5](30,5,10,1)#1 > bf16[30] | concatenate "
+       {"copy concatenate_strided bf16 rows=1 cols=30 parts=1 dimensions=4: bf16[1,2,3,5](30,5,10,1)#1 > bf16[30] | "
+        "concatenate "
         "split_backward"}},
       {"cat",
        {TensorList{"bf16[1,1,2,3,5]#1"_t}},
-       {"copy concatenate bf16 rows=1 cols=30 parts=1: bf16[1,1,2,3,5]#1 > bf16[30] | concatenate split_backward"}},
+       {"copy concatenate bf16 rows=1 cols=30 parts=1 dimensions=5: bf16[1,1,2,3,5]#1 > bf16[30] | concatenate "
+        "split_backward"}},
   });
 }
 

@@ -20,10 +20,10 @@ TEST(WorkedRows, SoftmaxGoesAlongOneDimension) {
   expect_worked_rows({
       softmax(-1, "rows=12 cols=5"),
       softmax(2, "rows=12 cols=5"),
-      softmax(1, "rows=15 cols=4"),
-      softmax(-2, "rows=15 cols=4"),
-      softmax(0, "rows=20 cols=3"),
-      softmax(-3, "rows=20 cols=3"),
+      softmax(1, "rows=15 cols=4 inner=5"),
+      softmax(-2, "rows=15 cols=4 inner=5"),
+      softmax(0, "rows=20 cols=3 inner=20"),
+      softmax(-3, "rows=20 cols=3 inner=20"),
       // A dimension that there is none of.
       softmax(3, "rows=60 cols=1"),
       softmax(-4, "rows=60 cols=1"),
@@ -45,7 +45,7 @@ TEST(WorkedRows, SoftmaxGoesAlongOneDimension) {
        {"softmax fp64 fp64 rows=3 cols=5: fp64[3,5] > fp64[3,5] | softmax softmax_backward"}},
       {"_log_softmax",
        {"fp16[3,5]#1"_t, 0.0, 0.0},
-       {"softmax log fp16 fp32 rows=5 cols=3: fp16[3,5]#1 > fp32[3,5]#2 | softmax softmax_backward"},
+       {"softmax log fp16 fp32 rows=5 cols=3 inner=5: fp16[3,5]#1 > fp32[3,5]#2 | softmax softmax_backward"},
        {"fp32[3,5]#2"_t}},
       {"_softmax", {"fp32[0,5]"_t, -1.0}, kNotUnderstood},
       {"_softmax", {kLeftOut, -1.0}, kNotUnderstood},
@@ -59,7 +59,7 @@ TEST(WorkedRows, SafeSoftmaxLooksForRowsOfMinusInfinity) {
   expect_worked_rows({
       {"_safe_softmax",
        {"bf16[3,4,5]#1"_t, 1.0},
-       {"softmax bf16 bf16 rows=15 cols=4: bf16[3,4,5]#1 > bf16[3,4,5] | softmax softmax_backward",
+       {"softmax bf16 bf16 rows=15 cols=4 inner=5: bf16[3,4,5]#1 > bf16[3,4,5] | softmax softmax_backward",
         "equal 12x5 bf16>bool contiguous: bf16[3,4,5]#1 > bool[3,4,5]",
         "reduction sum_cols bool rows=15 cols=4: bool[3,4,5] > bool[15,1]", "fill 1x1 >bf16 contiguous: > bf16[]",
         "other 15x4 bool,bf16>bf16 broadcast: bool[15,1] bf16[3,4,5] > bf16[3,4,5]"}},
@@ -86,7 +86,8 @@ TEST(WorkedRows, GradientsOfSoftmaxAreOfTheTypeThatIsAskedFor) {
       backward(kLeftOut, "fp32"),
       {"_log_softmax_backward_data",
        {"fp16[3,4,5]#1"_t, "fp32[3,4,5]#2"_t, 1.0, 5.0},
-       {"softmax log backward fp32 fp16 rows=15 cols=4: fp16[3,4,5]#1 fp32[3,4,5]#2 > fp16[3,4,5]#3 | softmax_backward "
+       {"softmax log backward fp32 fp16 rows=15 cols=4 inner=5: fp16[3,4,5]#1 fp32[3,4,5]#2 > fp16[3,4,5]#3 | "
+        "softmax_backward "
         "log_softmax_backward"},
        {"fp16[3,4,5]#3"_t}},
       {"_softmax_backward_data",

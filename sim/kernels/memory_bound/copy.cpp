@@ -7,7 +7,9 @@
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound/gathered_rows.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
-#include "sim/kernels/memory_bound/transposed_access.h"
+#include "sim/kernels/memory_bound/partial_stores.h"
+#include "sim/kernels/memory_bound/strided_access.h"
+#include "sim/workload/walked_dimensions.h"
 
 namespace ridgeline {
 namespace {
@@ -58,16 +60,24 @@ LoweredOp concatenate(const Copy& op, const ChipShape& chip) {
     if (strided) work.active_blocks = static_cast<double>(std::min(grid, filled) * parts);
     for (std::int64_t part = 0; part < parts; ++part)
       launch.reads.push_back({static_cast<int>(first + part), static_cast<double>(n * element)});
-    // Short rows of the parts share sectors of the result, which each part writes by itself: of a warp's rows side by
-    // side, with gaps for the other parts.
-    constexpr std::int64_t kSector = 32;
-    const std::int64_t row = op.cols * element;
-    const double bytes = elements * static_cast<double>(element),
-                 touched = vectorized || row >= kSector
-                               ? 1.0
-                               : std::min(static_cast<double>(parts), sector_bytes(row) / static_cast<double>(row));
-    launch.writes = {{static_cast<int>(op.parts), bytes * (1.0 + (touched - 1.0) * beyond_l2(bytes, chip.l2)),
-                      touched > 1.0 ? bytes * touched : 0.0}};
+    const double bytes = elements * static_cast<double>(element);
+    launch.writes = {{static_cast<int>(op.parts), bytes}};
+    if (!vectorized && !strided) {
+      constexpr std::int64_t kStoresOfThread = 4, kUsualDimensions = 2;
+      work.arithmetic =
+          kInstructionsADimension * static_cast<double>((op.dimensions > 0 ? op.dimensions : kUsualDimensions) - 2);
+      store_partly({.run = op.cols, .apart = op.parts * op.cols, .stores = n, .of_thread = kStoresOfThread}, op.type,
+                   static_cast<double>(parts), chip.l2, launch);
+    } else if (strided) {
+      // Short rows of the parts share sectors of the result, which each part writes by itself: of a warp's rows side by
+      // side, with gaps for the other parts.
+      constexpr std::int64_t kSector = 32;
+      const std::int64_t row = op.cols * element;
+      const double touched =
+          row >= kSector ? 1.0 : std::min(static_cast<double>(parts), sector_bytes(row) / static_cast<double>(row));
+      launch.writes = {{static_cast<int>(op.parts), bytes * (1.0 + (touched - 1.0) * beyond_l2(bytes, chip.l2)),
+                        touched > 1.0 ? bytes * touched : 0.0}};
+    }
     result.launches.push_back(std::move(launch));
   }
   return result;
@@ -91,23 +101,25 @@ LoweredOp lower_copy(const Copy& op, const ChipShape& chip, const Software& /*so
     case CopyKind::permute:
     case CopyKind::transpose: break;
   }
-  const bool strided = op.kind == CopyKind::transpose;
+  const SizeList walked = op.walked.any()                  ? op.walked
+                          : op.kind == CopyKind::transpose ? transposed_matrix(op.rows, op.cols)
+                                                           : whole_rows(op.rows, op.cols);
   const int splits = index_splits(bytes);
   const std::int64_t per_block = 128 * (bytes_of(op.type) >= 4 ? 2 : 4);
   LoweredOp result;
   for (int split = 0; split < splits; ++split) {
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
-    const double sectors = count * sectors_an_element(op.rows, op.cols, op.type, chip, per_block);
-    // An access of a warp takes a turn of the L1 for each sector it touches.
-    KernelLaunch launch =
-        memory_bound_launch(MemoryBoundKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted",
-                            TimeClass::copy, op.type, {ceil_div(elements, per_block), 1, 128, 18},
-                            {.elements = count,
-                             .padded_elements = strided ? sectors : count * sectors_in_rows(op.type),
-                             .iterations = static_cast<double>(ceil_div(std::min(elements, per_block), 128))});
+    const StridedAccess access = strided_access(walked, op.type, elements, per_block, chip);
+    KernelLaunch launch = memory_bound_launch(
+        MemoryBoundKernel::strided_copy, op.kind == CopyKind::transpose ? "copy_transposed" : "copy_permuted",
+        TimeClass::copy, op.type, {ceil_div(elements, per_block), 1, 128, 18},
+        {.elements = count,
+         .padded_elements = access.lines,
+         .arithmetic = access.arithmetic,
+         .iterations = static_cast<double>(ceil_div(std::min(elements, per_block), 128))});
     launch.pipe = Pipe::none;
-    launch.reads = {{0, count * element, strided ? sectors * kScatteredSectorBytes : 0.0}};
+    launch.reads = {{0, access.bytes, access.requested}};
     launch.writes = {{1, count * element}};
     result.launches.push_back(std::move(launch));
   }

@@ -36,11 +36,12 @@ LoweredOp gather_elements(const Embedding& op, const ChipShape& chip) {
   constexpr std::int64_t kOfBlock = 1024, kThreads = 128;
   const std::int64_t n = op.tokens * op.hidden;
   const auto elements = static_cast<double>(n), element = static_cast<double>(bytes_of(op.type));
-  KernelLaunch launch = memory_bound_launch(
-      MemoryBoundKernel::index_select, "gather", TimeClass::elementwise, op.type, {ceil_div(n, kOfBlock), 1, 128, 32},
-      {.elements = elements,
-       .active_blocks = elements / static_cast<double>(kOfBlock),
-       .iterations = static_cast<double>(ceil_div(std::min(n, kOfBlock), kThreads))});
+  KernelLaunch launch =
+      memory_bound_launch(MemoryBoundKernel::gather_elements, "gather", TimeClass::elementwise, op.type,
+                          {ceil_div(n, kOfBlock), 1, 128, 32},
+                          {.elements = elements,
+                           .active_blocks = elements / static_cast<double>(kOfBlock),
+                           .iterations = static_cast<double>(ceil_div(std::min(n, kOfBlock), kThreads))});
   const double row = static_cast<double>(op.hidden) * element;
   launch.reads = {{.operand = 0,
                    .bytes = fetched_rows(op.tokens, op.vocabulary, 2.0 * row, chip.l2) * row,

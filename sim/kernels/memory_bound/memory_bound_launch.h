@@ -56,8 +56,8 @@ inline double scalar_steps(std::int64_t elements) {
   return static_cast<double>(std::max<std::int64_t>(0, ceil_div(elements % 1024, 128) - 1));
 }
 
-/// Sectors an element that a copy of permuted dimensions touches: its rows stay whole.
-inline double sectors_in_rows(DType type) { return static_cast<double>(bytes_of(type)) / 32.0; }
+/// Lines of the L1 an element of rows that stay whole.
+inline double lines_in_rows(DType type) { return static_cast<double>(bytes_of(type)) / 128.0; }
 
 /// cudaMemset of a few or many bytes.
 inline KernelLaunch memset_launch(double bytes, int operand) {

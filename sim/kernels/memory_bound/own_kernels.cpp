@@ -15,6 +15,7 @@ namespace ridgeline {
 namespace {
 
 constexpr std::int64_t kThreadsOfIndex = 128, kBlocksAnSm = 8;
+constexpr double kSearchedSector = 32.0;
 
 struct OwnKernel {
   MemoryBoundKernel kernel;
@@ -57,8 +58,22 @@ OwnKernel own_kernel(const Pointwise& op, const ChipShape& chip) {
             {grid, 1, static_cast<int>(kOfRandom), 40},
             static_cast<double>(ceil_div(n, grid * kOfRandom * 4))};
   }
+  if (op.function == F::search) {
+    constexpr std::int64_t kOfSearch = 1024, kMostBlocks = 1024;
+    const std::int64_t n = op.elements(), threads = std::min(n, kOfSearch),
+                       grid = std::min(ceil_div(n, threads), kMostBlocks),
+                       sorted = op.walked.any() ? op.walked.list->front() : 1;
+    return {MemoryBoundKernel::search,
+            "searchsorted_cuda_kernel",
+            {grid, 1, static_cast<int>(threads), 32},
+            static_cast<double>(ceil_div(n, grid * threads) * std::max(1, log2_ceil(sorted)))};
+  }
   return indexed(op, chip);
 }
+
+/// Waits of a block for the sums of those before it (CUB's decoupled look-back): a warp looks at 32 of them at a time,
+/// and more blocks are further behind one another.
+double looked_back(std::int64_t blocks) { return 1.0 + log2_ceil(std::min<std::int64_t>(blocks, 32)); }
 
 /// The kernels of torch.nonzero: a count, which the host reads, then places, then places by dimension.
 LoweredOp lower_nonzero(const Pointwise& op) {
@@ -69,9 +84,15 @@ LoweredOp lower_nonzero(const Pointwise& op) {
   LoweredOp result;
   auto& launches = result.launches;
   const std::int64_t blocks = ceil_div(n, kOfReduction);
-  launches.push_back(small_kernel(MemoryBoundKernel::tiny, blocks > 1 ? "DeviceReduceKernel" : "DeviceReduceSingleTile",
-                                  2.0, blocks, 256, 32, 0));
-  launches.back().reads = {{0, marks}};
+  // Sixteen marks a thread, in loads one behind the other where they are no whole vectors.
+  constexpr double kLoadsOfMarks = 2.0;
+  KernelLaunch counted =
+      memory_bound_launch(MemoryBoundKernel::reduce_all, blocks > 1 ? "DeviceReduceKernel" : "DeviceReduceSingleTile",
+                          TimeClass::elementwise, op.inputs[0], {blocks, 1, 256, 32},
+                          {.elements = static_cast<double>(n), .iterations = kLoadsOfMarks});
+  counted.pipe = Pipe::none;
+  counted.reads = {{0, marks}};
+  launches.push_back(std::move(counted));
   if (blocks > 1)
     launches.push_back(small_kernel(MemoryBoundKernel::tiny, "DeviceReduceSingleTile", 1.2, 1, 256, 32, 0));
   KernelLaunch count;
@@ -83,7 +104,8 @@ LoweredOp lower_nonzero(const Pointwise& op) {
   launches.push_back(small_kernel(MemoryBoundKernel::tiny, "DeviceCompactInit", 0.0, 1, 128, 16, 0));
   KernelLaunch select =
       memory_bound_launch(MemoryBoundKernel::select_marked, "DeviceSelectSweep", TimeClass::elementwise, DType::int64,
-                          {ceil_div(n, kOfSelection), 1, 384, 40, 16384}, {.elements = static_cast<double>(n)});
+                          {ceil_div(n, kOfSelection), 1, 384, 40, 16384},
+                          {.elements = static_cast<double>(n), .iterations = looked_back(ceil_div(n, kOfSelection))});
   select.reads = {{0, marks}};
   select.writes = {{1, places}};
   launches.push_back(std::move(select));
@@ -111,9 +133,16 @@ LoweredOp lower_own_kernel(const Pointwise& op, const ChipShape& chip) {
                                             {.elements = count, .iterations = own.iterations});
   for (int i = 0; i < op.input_count; ++i)
     launch.reads.push_back({i, count * static_cast<double>(bytes_of(op.inputs[i]))});
+  // The sorted row: no more of it than what is looked at.
+  if (op.function == PointwiseFunction::search && op.input_count > 1) {
+    const double row = static_cast<double>((op.walked.any() ? op.walked.list->front() : 1) * bytes_of(op.inputs[0]));
+    launch.reads.front() = {0, std::min(row, count * kSearchedSector), count * kSearchedSector};
+  }
   const bool adds = op.function == PointwiseFunction::index_add || op.function == PointwiseFunction::index_add_few;
   if (adds) launch.reads.push_back({op.input_count, written});
-  launch.writes = {{op.input_count, written}};
+  // A triangle in place writes its zeros alone, which are half of a square.
+  const bool zeros = op.function == PointwiseFunction::triangle && op.input_count == 0;
+  launch.writes = {{op.input_count, zeros ? 0.5 * written : written}};
   launch.flops = adds ? count : 0.0;
   return {{std::move(launch)}, {}, false};
 }

@@ -10,8 +10,10 @@
 #include "sim/kernels/memory_bound/gathered_rows.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/memory_bound/own_kernels.h"
-#include "sim/kernels/memory_bound/transposed_access.h"
+#include "sim/kernels/memory_bound/partial_stores.h"
+#include "sim/kernels/memory_bound/strided_access.h"
 #include "sim/workload/pointwise_functions.h"
+#include "sim/workload/walked_dimensions.h"
 
 namespace ridgeline {
 namespace {
@@ -54,14 +56,27 @@ bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8
 
 bool is_indexed(MemoryBoundKernel kernel) {
   using K = MemoryBoundKernel;
-  return kernel == K::index_select || kernel == K::index_elements || kernel == K::scatter_add;
+  return kernel == K::index_select || kernel == K::flip || (kernel >= K::index_elements && kernel <= K::scatter_add);
 }
+
+constexpr double kBytesOfIndex = 8.0, kUsualPairs = 2.0;  ///< of an index; tensors of them where there are several
+/// A sector for each element passes the L2 as slowly as so many bytes. Fitted on transposed copies.
+constexpr double kScatteredSectorBytes = 46.0;
 
 /// Elements of a thread of the kernels that compute where an element lies: four side by side, eight one after the other
 /// where they go along one dimension.
 std::int64_t elements_of_indexed_thread(PointwiseFunction function) {
-  const bool along = function == PointwiseFunction::gather || function == PointwiseFunction::scatter_add;
+  using F = PointwiseFunction;
+  const bool along = function == F::gather || function == F::scatter_add || function == F::scatter_value;
   return along ? 8 : 4;
+}
+
+/// Instructions of an element that a long function has beyond an addition, whose walk over operands does not know it.
+double arithmetic_of(MemoryBoundKernel kernel, bool half) {
+  if (kernel < MemoryBoundKernel::gelu || kernel > MemoryBoundKernel::special) return 0.0;
+  const MemoryBoundConstants &function = constants_of(kernel), &addition = constants_of(MemoryBoundKernel::add);
+  return std::max(0.0, half ? function.instructions_half - addition.instructions_half
+                            : function.instructions_full - addition.instructions_full);
 }
 
 /// Operands whose type is not the functor's are converted while loading: no vector loads then. Casting down has a
@@ -80,8 +95,9 @@ bool converts_on_load(const Pointwise& op) {
 /// region, which is taken to be as large as what is read or written of it.
 void scatter(const Pointwise& op, double count, const L2Spec& l2, KernelLaunch& launch) {
   using F = PointwiseFunction;
-  const bool rows = op.function == F::index;
-  if (!rows && op.function != F::gather && op.function != F::scatter_add) return;
+  const bool rows = op.function == F::index || op.function == F::index_pairs || op.function == F::index_copy;
+  const bool along = op.function == F::gather || op.function == F::scatter_add || op.function == F::scatter_value;
+  if (!rows && !along) return;
   const std::int64_t element = bytes_of(op.output);
   const double bytes = count * static_cast<double>(element);
   const double touched = rows ? sector_bytes(op.cols * element) / static_cast<double>(op.cols * element)
@@ -92,15 +108,23 @@ void scatter(const Pointwise& op, double count, const L2Spec& l2, KernelLaunch& 
     access.bytes = bytes * (1.0 + (touched - 1.0) * missed);
   };
   const bool stores = rows && op.input_count > 1;
-  if (stores) launch.reads.back() = {1, 8.0 * count / static_cast<double>(op.cols), 0.0};
+  const double indices = op.function == F::index_pairs ? kUsualPairs : 1.0;
+  if (stores) launch.reads.back() = {1, indices * kBytesOfIndex * count / static_cast<double>(op.cols), 0.0};
   if (rows && !stores && launch.reads.empty()) return;  // of a table that no operand is
-  if (rows && !stores) spread(launch.reads.front());
-  else if (op.function == F::gather && op.input_count > 1) spread(launch.reads.back());
-  else spread(launch.writes.front());
+  if (rows && !stores) {
+    spread(launch.reads.front());
+    if (op.function == F::index_pairs)
+      launch.reads.push_back({Access::kTemporary, indices * kBytesOfIndex * count / static_cast<double>(op.cols)});
+  } else if (op.function == F::gather && op.input_count > 1) {
+    spread(launch.reads.back());
+  } else {
+    spread(launch.writes.front());
+    if (op.function == F::scatter_value || op.cols == 1) store_scattered(count, launch);
+  }
 }
 
-/// What `count` elements read; of a transposed operand `beside` sectors each.
-void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& launch) {
+/// What `count` elements read, and of the operand that is walked by strides.
+void add_reads(const Pointwise& op, double count, const StridedAccess* strided, KernelLaunch& launch) {
   for (int i = 0; i < op.input_count; ++i) {
     double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
     const double requested = distinct;
@@ -109,8 +133,10 @@ void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& l
     launch.reads.push_back(
         {op.function == PointwiseFunction::masked_fill && i == 0 ? op.input_count : i, distinct, requested});
   }
-  if (op.walk == Walk::transposed && !launch.reads.empty())
-    launch.reads.back().requested = std::max(launch.reads.back().requested, count * beside * kScatteredSectorBytes);
+  if (strided != nullptr && !launch.reads.empty()) {
+    launch.reads.back().bytes = strided->bytes;
+    launch.reads.back().requested = strided->requested;
+  }
   // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is
   // known of it.
   if (op.walk == Walk::broadcast && op.input_count > 1) {
@@ -118,6 +144,26 @@ void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& l
                           static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
     launch.reads.back().bytes = std::min(launch.reads.back().bytes, square);
   }
+}
+
+/// The operand that lies otherwise than the result.
+StridedAccess access_of(const Pointwise& op, std::int64_t elements, std::int64_t per_block, const ChipShape& chip) {
+  const DType type = op.inputs[std::max(1, static_cast<int>(op.input_count)) - 1];
+  const SizeList usual =
+      op.walk == Walk::transposed ? transposed_matrix(op.rows, op.cols) : whole_rows(op.rows, op.cols);
+  return strided_access(op.walked.any() ? op.walked : usual, type, elements, per_block, chip);
+}
+
+double largest_operand(const Pointwise& op) {
+  std::int64_t widest = bytes_of(op.output);
+  for (int i = 0; i < op.input_count; ++i) widest = std::max<std::int64_t>(widest, bytes_of(op.inputs[i]));
+  return static_cast<double>(widest) * static_cast<double>(op.elements());
+}
+
+MemoryBoundKernel strided_kernel(const Pointwise& op, bool converts) {
+  using K = MemoryBoundKernel;
+  if (op.walk == Walk::transposed) return K::strided_copy;
+  return converts ? K::broadcast_mixed : op.input_count > 1 ? K::broadcast_binary : K::strided_copy;
 }
 
 }  // namespace
@@ -136,17 +182,16 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
   const DType type = op.function == PointwiseFunction::cast && is_half(op.inputs[0]) ? op.inputs[0] : op.output;
 
   std::int64_t per_block = 1024;
+  double arithmetic = 0.0;
   Geometry geometry;
   geometry.registers = output_bytes == 2 ? traits.registers_half : traits.registers_full;
   if (indexed) {
     per_block = 128 * elements_of_indexed_thread(op.function);
   } else if (strided) {
+    arithmetic = arithmetic_of(traits.kernel, bytes_of(type) == 2);
     per_block = 128 * (output_bytes >= 4 && !converts ? 2 : 4);
     geometry.registers = 18;
-    traits.kernel = op.walk == Walk::transposed ? MemoryBoundKernel::strided_copy
-                    : converts                  ? MemoryBoundKernel::broadcast_mixed
-                    : op.input_count > 1        ? MemoryBoundKernel::broadcast_binary
-                                                : MemoryBoundKernel::strided_copy;
+    traits.kernel = strided_kernel(op, converts);
   } else if (unrolled) {
     per_block = 512;
     geometry.registers = 32;
@@ -155,10 +200,6 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
     per_block = geometry.threads = 64;
   }
 
-  double largest = static_cast<double>(output_bytes) * static_cast<double>(n);
-  for (int i = 0; i < op.input_count; ++i)
-    largest = std::max(largest, static_cast<double>(bytes_of(op.inputs[i])) * static_cast<double>(n));
-
   LoweredOp result;
   // masked_fill is out of place: the input is cloned by a device-to-device copy, then filled in place.
   const bool clones = op.function == PointwiseFunction::masked_fill;
@@ -166,7 +207,7 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
   if (clones) {
     result.launches.push_back(device_copy_launch(op.output, n, 0, out));
   }
-  const int splits = index_splits(largest);
+  const int splits = index_splits(largest_operand(op));
   for (int split = 0; split < splits; ++split) {
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
@@ -178,21 +219,24 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
                          : vectorized || geometry.threads != 128
                              ? 1.0
                              : static_cast<double>(ceil_div(std::min(elements, per_block), 128));
-    // Besides its elements: a copy's L1 turns for the sectors it touches, a mask's offsets (bytes beside halves).
-    const double beside = op.walk == Walk::transposed ? sectors_an_element(op.rows, op.cols, op.output, chip, per_block)
-                          : op.input_count <= 1       ? sectors_in_rows(op.output)
-                          : op.function == PointwiseFunction::masked_fill ? 1.0
+    const bool looks_up = strided && !indexed && (op.walk == Walk::transposed || op.walk == Walk::strided);
+    const StridedAccess access = looks_up ? access_of(op, elements, per_block, chip) : StridedAccess{};
+    // Besides its elements: the lines of the L1 that a strided operand touches, a mask's offsets (bytes beside halves).
+    const double beside = looks_up                                        ? access.lines
+                          : op.input_count <= 1                           ? count * lines_in_rows(op.output)
+                          : op.function == PointwiseFunction::masked_fill ? count
                                                                           : 0.0;
     KernelLaunch launch = memory_bound_launch(
         traits.kernel, std::string(traits.name),
         op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
         {.elements = count,
-         .padded_elements = strided && !indexed ? count * beside : 0.0,
+         .padded_elements = strided && !indexed ? beside : 0.0,
+         .arithmetic = arithmetic + access.arithmetic,
          .active_blocks = count / static_cast<double>(per_block),
          .iterations = turns,
          .tail_steps = vectorized ? scalar_steps(elements) : 0.0});
     launch.flops = traits.flops * count;
-    add_reads(op, count, beside, launch);
+    add_reads(op, count, looks_up ? &access : nullptr, launch);
     launch.writes = {{out, count * static_cast<double>(output_bytes)}};
     scatter(op, count, chip.l2, launch);
     result.launches.push_back(std::move(launch));

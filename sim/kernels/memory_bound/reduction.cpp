@@ -17,15 +17,24 @@ struct Plan {
   bool across_y = false;  ///< threads of different y add into one output
 };
 
-/// `outputs` sums of `inputs` values each; `contiguous` when the values of one sum lie side by side.
-Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::int64_t element_bytes, int sms) {
+/// A thread loads so many values at once where they lie side by side and are more than so many.
+constexpr std::int64_t kInputVector = 4, kVectorsBeyond = 128;
+
+/// `outputs` sums of `inputs` values each; `contiguous` when the values of one sum lie side by side, `scattered` when
+/// they do so in pieces; else `inner` outputs lie side by side.
+struct ReducedShape {
+  std::int64_t outputs, inputs, inner;
+  bool contiguous, scattered;
+};
+Plan plan_of(const ReducedShape& shape, int sms) {
+  const auto& [outputs, inputs, inner, contiguous, scattered] = shape;
   constexpr std::int64_t kMostThreads = 512, kWarp = 32, kThreadsPerSm = 2048;
   Plan plan;
   std::int64_t across = contiguous ? inputs : outputs, along = contiguous ? outputs : inputs;
   if (contiguous) {
-    if (inputs >= 128) across /= 16 / element_bytes;  // vector loads
+    if (inputs > kVectorsBeyond && !scattered) across /= kInputVector;
   } else {
-    plan.outputs_per_thread = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
+    plan.outputs_per_thread = inner % 4 == 0 ? 4 : inner % 2 == 0 ? 2 : 1;
     across = outputs / plan.outputs_per_thread;
   }
   const std::int64_t most = kMostThreads / plan.outputs_per_thread;
@@ -92,12 +101,15 @@ LoweredOp lower_scan(const Reduction& op) {
   const bool down = op.kind == ReductionKind::scan_rows;
   const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
   const std::int64_t width = scan_width(op.rows, op.cols), tiles = ceil_div(op.cols, 2 * width);
+  // Down columns a block has those behind one another of one matrix, however few.
+  const std::int64_t inner = op.inner > 0 ? op.inner : op.cols, matrices = op.cols / inner;
   // Up and down a tree of sums: of values with places the barriers of every level are what takes time.
   constexpr double kLevelsOfWidest = 10.0;
   const double levels = op.accumulator == Accumulator::number ? 1.0 : log2_ceil(2 * width) / kLevelsOfWidest;
   Geometry geometry;
-  geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kScanThreads) : kScanThreads);
-  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kScanThreads / width);
+  geometry.threads = static_cast<int>(down ? std::min(inner, kScanThreads) : kScanThreads);
+  geometry.grid_x = down ? matrices : ceil_div(op.rows, kScanThreads / width);
+  if (down) geometry.grid_y = ceil_div(inner, geometry.threads);
   KernelLaunch launch =
       memory_bound_launch(scan_kernel(op), "tensor_kernel_scan", TimeClass::elementwise, op.type, geometry,
                           {.elements = down ? n : static_cast<double>(op.rows * tiles * 2 * width),
@@ -143,10 +155,12 @@ LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Soft
   if (op.accumulator == Accumulator::groups) return lower_groups(op);
   const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
   const bool all = op.kind == ReductionKind::sum_all || op.kind == ReductionKind::norm_all;
-  const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;  // [rows, cols] → [cols]
-  const std::int64_t outputs = all ? 1 : columns ? op.cols : op.kind == ReductionKind::sum_rows ? op.cols : op.rows;
+  const bool single = !all && (op.kind == ReductionKind::sum_rows ? op.rows : op.cols) == 1;  // nothing is added up
+  const bool columns = op.kind == ReductionKind::sum_rows || single;                          // [rows, cols] → [cols]
+  const std::int64_t outputs = all ? 1 : op.kind == ReductionKind::sum_rows ? op.cols : op.rows;
   const std::int64_t inputs = n / outputs;
-  const Plan plan = plan_of(outputs, inputs, !columns, element, chip.sm.count);
+  const std::int64_t inner = op.inner > 0 ? op.inner : outputs;
+  const Plan plan = plan_of({outputs, inputs, inner, !columns, op.scattered}, chip.sm.count);
   const std::int64_t threads = plan.width * plan.height;
   LoweredOp result;
   if (plan.grid_y > 1) {
@@ -166,9 +180,9 @@ LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Soft
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
-  const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
+  const std::int64_t vector = !columns && inputs >= kVectorsBeyond && !op.scattered ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
-  double passes = values / kLoadsInFlight;
+  double passes = columns ? std::ceil(values / kLoadsInFlight) : values / kLoadsInFlight;
   if (!columns && !all && outputs > 1)
     passes = vector > 1 ? std::ceil(values / static_cast<double>(vector)) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
                         : std::ceil(values / kLoadsInFlight);

@@ -28,6 +28,9 @@ ResamplingPlan resampling_plan(const Resampling& op) {
     case R::linear:
     case R::bilinear: {
       const double weights = op.function == R::linear ? 2.0 : 4.0;
+      constexpr std::int64_t kFewestChannels = 4;  // of a thread for each result
+      if (!op.backward && op.function == R::bilinear && op.channels_last && op.channels >= kFewestChannels)
+        return {K::interpolate_linear, op.outputs * op.planes(), 1, 1024, weights, false};
       if (!op.backward)
         return {K::interpolate_linear,   op.outputs, op.planes(), op.function == R::linear ? 512 : 1024, weights,
                 op.function == R::linear};

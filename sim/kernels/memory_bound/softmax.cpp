@@ -8,6 +8,7 @@
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/occupancy/occupancy.h"
 
 namespace ridgeline {
 namespace {
@@ -206,17 +207,59 @@ KernelLaunch backward(const Softmax& op, int gradient) {
   return launch;
 }
 
+/// Along a dimension with `inner` elements behind it: threads side by side along those, in blocks that also share out
+/// the dimension where few lie behind it. The grid is what the chip holds at a time. Of SoftMax.cu's
+/// SpatialSoftMax_getLaunchSizes.
+KernelLaunch spatial(const Softmax& op, const ChipShape& chip, int gradient) {
+  constexpr std::int64_t kMostThreads = 1024, kShared = 64;
+  const std::int64_t across = std::min(op.inner, kMostThreads), outer = op.rows / op.inner;
+  std::int64_t along = 1;
+  if (across <= kShared && op.cols >= kShared)
+    while (across * along * 2 <= kMostThreads && along * 2 <= op.cols) along *= 2;
+  const auto threads = static_cast<int>(across * along);
+  const std::int64_t shared = along > 1 ? 4 * threads : 0;
+  const int registers = op.backward ? 32 : 40;
+  const std::int64_t held =
+      std::max<std::int64_t>(1, occupancy_of(chip.sm, threads, registers, shared).blocks) * chip.sm.count;
+  const std::int64_t down = std::min(ceil_div(op.inner, across), held), most = std::min(ceil_div(held, down), outer);
+  // The largest of a column, its sum of exponentials, its result; backward its sum and its result.
+  const double sweeps = op.backward ? 2.0 : 3.0;
+  const std::int64_t columns = ceil_div(outer, most) * ceil_div(op.inner, down * across);
+  const auto elements = static_cast<double>(op.rows * op.cols);
+  const double in = elements * static_cast<double>(bytes_of(op.input)) * (op.backward ? 2.0 : 1.0);
+  KernelLaunch launch = memory_bound_launch(
+      op.backward ? MemoryBoundKernel::softmax_backward_spatial : MemoryBoundKernel::softmax_spatial,
+      op.backward ? "SpatialSoftMaxBackward" : "SpatialSoftMaxForward", TimeClass::normalization, op.input,
+      {most, down, threads, registers, shared},
+      {.elements = elements,
+       .iterations = sweeps * static_cast<double>(columns * ceil_div(op.cols, along)),
+       .reread_bytes = (sweeps - 1.0) * in,
+       .reread_row_bytes = in / static_cast<double>(most * down * columns)});
+  launch.flops = (op.backward ? 4.0 : 5.0) * elements;
+  launch.reads = {{gradient, elements * static_cast<double>(bytes_of(op.input))}};
+  if (op.backward) launch.reads.push_back({1, launch.reads.front().bytes});
+  launch.writes = {{op.backward ? 2 : 1, elements * static_cast<double>(bytes_of(op.output))}};
+  return launch;
+}
+
 }  // namespace
 
-LoweredOp lower_softmax(const Softmax& op, const ChipShape& /*chip*/, const Software& software) {
+LoweredOp lower_softmax(const Softmax& op, const ChipShape& chip, const Software& software) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("softmax needs at least one row and one column");
+  if (op.inner < 1 || op.rows % op.inner != 0)
+    throw std::invalid_argument("what lies behind softmax's dimension divides its rows");
   LoweredOp result;
+  if (!op.backward && op.inner > 1) {
+    result.launches.push_back(spatial(op, chip, 0));
+    return result;
+  }
   if (!op.backward) {
     result.launches.push_back(forward(op, software.softmax_keeps_long_rows, software.softmax_fills_blocks));
     return result;
   }
+  const auto last = [&](int gradient) { return op.inner > 1 ? spatial(op, chip, gradient) : backward(op, gradient); };
   if (op.log) {
-    result.launches.push_back(backward(op, 0));
+    result.launches.push_back(last(0));
     return result;
   }
   const std::int64_t n = op.rows * op.cols;
@@ -236,7 +279,7 @@ LoweredOp lower_softmax(const Softmax& op, const ChipShape& /*chip*/, const Soft
     product.writes = {{Access::kTemporary, part_bytes}};
     result.launches.push_back(std::move(product));
   }
-  result.launches.push_back(backward(op, Access::kTemporary));  // the trace allocates the product, a tensor of its own
+  result.launches.push_back(last(Access::kTemporary));  // the trace allocates the product, a tensor of its own
   return result;
 }
 

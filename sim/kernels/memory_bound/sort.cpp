@@ -70,7 +70,7 @@ void append_places(const Sort& op, LoweredOp& result) {
     KernelLaunch repeated = memory_bound_launch(
         MemoryBoundKernel::strided_copy, "copy_permuted", TimeClass::copy, DType::int64, {ceil_div(n, 256), 1, 128, 18},
         {.elements = static_cast<double>(n),
-         .padded_elements = static_cast<double>(n) * sectors_in_rows(DType::int64),
+         .padded_elements = static_cast<double>(n) * lines_in_rows(DType::int64),
          .iterations = static_cast<double>(ceil_div(std::min<std::int64_t>(n, 256), 128))});
     repeated.pipe = Pipe::none;
     repeated.reads = {{Access::kTemporary, 8.0 * static_cast<double>(op.cols)}};
@@ -104,6 +104,36 @@ LoweredOp sort_segments(const Sort& op, const ChipShape& chip) {
   placed.reads = {{Access::kTemporary, pairs}};
   placed.writes = {{1, static_cast<double>(n * element)}, {2, 8.0 * static_cast<double>(n)}};
   result.launches.push_back(std::move(placed));
+  return result;
+}
+
+/// Many long rows: a block a row counts, ranks and exchanges it, digit after digit (CUB's segmented sort). Digits have
+/// five or six bits, as few of five as make up the key.
+LoweredOp sort_many_segments(const Sort& op) {
+  constexpr std::int64_t kLongDigit = 6;
+  constexpr double kDivisions = 110.0;   // instructions of a place: quotient and remainder of 64 bits
+  constexpr double kShareOfLong = 0.87;  // of a short digit's time, with half the threads
+  const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type), bits = 8 * element;
+  const std::int64_t passes = ceil_div(bits, kLongDigit), short_digits = passes * kLongDigit - bits;
+  LoweredOp result;
+  result.launches.push_back(device_copy_launch(op.type, n, 0, 1));
+  KernelLaunch places = memory_bound_launch(MemoryBoundKernel::fill, "fill_reverse_indices", TimeClass::elementwise,
+                                            DType::int64, {ceil_div(n, 1024), 1, 1024, 32},
+                                            {.elements = static_cast<double>(n), .arithmetic = kDivisions});
+  places.writes = {{2, 8.0 * static_cast<double>(n)}};
+  result.launches.push_back(std::move(places));
+  const auto keys = static_cast<double>(n * element), pairs = keys + 8.0 * static_cast<double>(n);
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    const bool is_short = pass < short_digits;
+    KernelLaunch sorted =
+        memory_bound_launch(MemoryBoundKernel::sort_segment, "DeviceSegmentedRadixSortKernel", TimeClass::elementwise,
+                            op.type, {op.rows, 1, is_short ? 384 : 192, 64, 32768},
+                            {.elements = static_cast<double>(n) * (is_short ? 1.0 : kShareOfLong), .iterations = 1.0});
+    sorted.pipe = Pipe::none;
+    sorted.reads = {{1, pairs, pairs + keys}};
+    sorted.writes = {{1, keys}, {2, pairs - keys}};
+    result.launches.push_back(std::move(sorted));
+  }
   return result;
 }
 
@@ -148,6 +178,14 @@ LoweredOp select(const Sort& op, int sms) {
       step("computeDigitCumSum", op.rows, kSums);
       step("computeWithinKCounts", blocks, kWithinKept);
     }
+    // Where each block writes what it keeps: its keys above the k-th and those equal to it, added up over the row's
+    // blocks by CUB, each in round trips.
+    constexpr double kEqual = 2.0, kAddedUp = 7.0;
+    step("computeBlockwiseKthCounts", ceil_div(blocks, kThreads), kEqual);
+    for (int k = 0; k < 2; ++k) {
+      step("DeviceScanByKeyInit", 1, 0.0);
+      step("DeviceScanByKey", ceil_div(blocks, kThreads * 16), kAddedUp);
+    }
     KernelLaunch gather = memory_bound_launch(MemoryBoundKernel::tiny, "gatherTopK", TimeClass::elementwise, op.type,
                                               {blocks, 1, 256, 32}, {.iterations = 12.0});
     gather.reads = {{0, bytes}};
@@ -176,6 +214,7 @@ LoweredOp lower_sort(const Sort& op, const ChipShape& chip, const Software& /*so
   }
   constexpr std::int64_t kMostSegments = 128;
   if (op.key_bits == 0 && op.rows > 1 && op.rows < kMostSegments) return sort_segments(op, chip);
+  if (op.key_bits == 0 && op.rows > 1) return sort_many_segments(op);
   // Rows of a table are told apart by digits above those of the keys.
   int bits = static_cast<int>(op.key_bits > 0 ? op.key_bits : 8 * bytes_of(op.type));
   if (op.rows > 1) bits += log2_ceil(op.rows);

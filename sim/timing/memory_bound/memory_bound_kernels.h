@@ -27,9 +27,12 @@ enum class MemoryBoundKernel : std::uint8_t {
   silu_backward,
   tanh,
   power,
-  special,  ///< series and continued fractions
-  random,   ///< Philox's rounds
+  modulo,      ///< divisions of floats with all their special cases, remainders bit by bit
+  arctangent,  ///< series of two arguments
+  special,     ///< series and continued fractions
+  random,      ///< Philox's rounds
   triangle,
+  search,  ///< a load for each halving of a sorted row
   cast_down,
   unrolled_cast,
   unrolled_mixed,
@@ -54,6 +57,8 @@ enum class MemoryBoundKernel : std::uint8_t {
   log_softmax_backward_warp,
   softmax_backward_shared,
   softmax_backward_block,
+  softmax_spatial,  ///< over a dimension that is not the last: threads side by side along what is behind it
+  softmax_backward_spatial,
   // normalisation
   layer_norm_vectorized,
   layer_norm_moments,
@@ -100,6 +105,7 @@ enum class MemoryBoundKernel : std::uint8_t {
   // gathers and scatters
   gather,
   index_select,
+  flip,  ///< places that count down, computed
   embedding_feature,
   embedding_segments,
   embedding_scatter,
@@ -108,7 +114,11 @@ enum class MemoryBoundKernel : std::uint8_t {
   index_put_narrow,  // of 2 to 32
   index_put_single,  // of one: a warp's lanes share the terms
   index_add,         // elements of rows added atomically
-  index_elements,    // elements or rows by indices; gather and scatter
+  index_elements,    // elements or rows by an index …
+  index_pairs,       // … and by several
+  index_copy,        // rows stored by an index
+  gather_elements,   // elements by an index each, along one dimension: gather and scatter
+  scatter_value,     // one number stored so
   scatter_add,       // added atomically along one dimension, by an index each
   index_few,         // slices by few indices, read …
   index_add_few,     // … and added atomically
@@ -175,6 +185,7 @@ enum class MemoryBoundKernel : std::uint8_t {
   sort_histogram,
   sort_pass,
   sort_block,     ///< rows sorted by digits, each in a block …
+  sort_segment,   ///< long ones by digits, a block a row over and over …
   sort_exchange,  ///< … short ones by exchanges
   select_block,   ///< the largest few of a row
   unique,

@@ -212,8 +212,9 @@ class Law {
   }
   /// Seconds of instructions; while there are few blocks an SM, the fullest SM decides.
   [[nodiscard]] double issue() const {
-    const double thread_instructions = (half_ ? code_.instructions_half : code_.instructions_full) * work_.elements +
-                                       (half_ ? code_.padded_half : code_.padded_full) * work_.padded_elements;
+    const double of_element = (half_ ? code_.instructions_half : code_.instructions_full) + work_.arithmetic;
+    const double thread_instructions =
+        of_element * work_.elements + (half_ ? code_.padded_half : code_.padded_full) * work_.padded_elements;
     const double of_threads = thread_instructions / lanes_per_cycle(gpu_.sm) / (sms_ * clock_);
     const double of_warps = code_.warp_instructions * launch_.blocks() * occupancy_.warps_per_block /
                             (gpu_.sm.schedulers * gpu_.sm.issue_rate) / (sms_ * clock_);

@@ -26,6 +26,13 @@ bool AtenTensor::contiguous() const {
   return packed(*this, order);
 }
 
+std::vector<std::int64_t> AtenTensor::given_strides() const {
+  if (strides.size() == sizes.size()) return strides;
+  std::vector<std::int64_t> result(sizes.size(), 1);
+  for (std::size_t i = sizes.size(); i-- > 1;) result[i - 1] = result[i] * std::max<std::int64_t>(1, sizes[i]);
+  return result;
+}
+
 bool AtenTensor::dense() const {
   if (strides.size() != sizes.size()) return true;
   std::vector<std::size_t> order(sizes.size());

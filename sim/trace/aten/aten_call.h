@@ -35,6 +35,8 @@ struct AtenTensor {
     return from_end < sizes.size() ? sizes[sizes.size() - 1 - from_end] : 1;
   }
   [[nodiscard]] bool contiguous() const;
+  /// Those given, or those of a contiguous tensor.
+  [[nodiscard]] std::vector<std::int64_t> given_strides() const;
   /// Every element in its own place and no gaps, in whatever order.
   [[nodiscard]] bool dense() const;
   /// Innermost in memory is the channel dimension of [batch, channels, height, width].

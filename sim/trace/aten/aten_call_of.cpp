@@ -102,11 +102,13 @@ struct CallOf {
     }
     const AtenTensor x = tensor(op.output, {op.elements()});
     named(stores ? "aten::_index_put_impl_" : "aten::index");
-    add({x, TensorList{tensor(DType::int64, {op.elements()})}});
+    const AtenTensor places = tensor(DType::int64, {op.elements()});
+    add({x, op.function == PointwiseFunction::index_pairs ? TensorList{places, places} : TensorList{places}});
     if (stores) add({x, 0.0, 0.0});
   }
   void operator()(const Pointwise& op) {
-    if (op.function == PointwiseFunction::index || op.function == PointwiseFunction::gather) return indexed(op);
+    using F = PointwiseFunction;
+    if (op.function == F::index || op.function == F::gather || op.function == F::index_pairs) return indexed(op);
     const PointwiseRow::Call& row = row_of(op.function).call;
     constexpr std::array<std::string_view, 4> kOfSeveral{"aten::fill_", "aten::exp", "aten::masked_fill_",
                                                          "aten::addcmul"};
@@ -132,8 +134,20 @@ struct CallOf {
       named("aten::_local_scalar_dense");
       return add(tensor(op.type, {}));
     }
+    if (op.walked.any()) return copied_view(op);
     if (op.kind == CopyKind::permute) from = part_of_rows(op.type, op.rows, op.cols);
     if (op.kind == CopyKind::transpose) from.strides = {1, op.rows};
+    named("aten::copy_");
+    add({to, from, 0.0});
+  }
+  /// Into a contiguous tensor of the dimensions walked.
+  void copied_view(const Copy& op) {
+    AtenTensor from = tensor(op.type, {}), to = from;
+    for (std::size_t d = op.walked.list->size(); d >= 2; d -= 2) {
+      from.sizes.push_back((*op.walked.list)[d - 2]);
+      from.strides.push_back((*op.walked.list)[d - 1]);
+    }
+    to.sizes = from.sizes;
     named("aten::copy_");
     add({to, from, 0.0});
   }

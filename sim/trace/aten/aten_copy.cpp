@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/workload/walked_dimensions.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -18,7 +19,12 @@ CopyKind kind_of_copy(const AtenTensor& from, const AtenTensor& to) {
 
 MappedOp moved(CopyKind kind, const AtenTensor& from, const AtenTensor& to) {
   const std::int64_t cols = std::max<std::int64_t>(1, to.last());
-  const Copy op{kind, to.type, to.elements() / cols, cols, 1};
+  Copy op{kind, to.type, to.elements() / cols, cols, 1};
+  if ((kind == CopyKind::permute || kind == CopyKind::transpose) && from.sizes == to.sizes) {
+    op.walked = walked_dimensions(to.sizes, from.given_strides(), to.given_strides());
+    const bool by_rows = kind == CopyKind::permute;
+    if (op.walked == (by_rows ? halves_of_rows(op.rows, cols) : transposed_matrix(op.rows, cols))) op.walked = {};
+  }
   return {op, {from}, {to}};
 }
 
@@ -66,6 +72,7 @@ MappedOps part_backward(const AtenCall& call, const MapContext&) {
   if (part->elements() < 1) return ops;
   AtenTensor target = *part;  // the part of the whole that is written
   target.storage = whole.storage;
+  if (target.sizes.size() == whole.sizes.size()) target.strides = whole.given_strides();
   ops.push_back(moved(CopyKind::permute, *part, target));
   ops.back().backward = HostClass::python_fixed;
   return ops;
@@ -83,7 +90,22 @@ MappedOps repeat(const AtenCall& call, const MapContext&) {
         whole_number((*times)[i] * (i < new_dimensions ? 1.0 : static_cast<double>(x->sizes[i - new_dimensions])), 0));
   whole = result_of(call, 0, whole);
   if (whole.elements() < 1) return nothing();
-  return one(pointwise_op(PointwiseFunction::other, {x}, whole));
+  // The kernel copies a view in which each dimension is repeated beside itself.
+  const std::vector<std::int64_t> strides = x->given_strides();
+  std::vector<std::int64_t> sizes, walked;
+  for (std::size_t i = 0; i < times->size(); ++i) {
+    sizes.push_back(whole_number((*times)[i], 1));
+    walked.push_back(0);
+    if (i < new_dimensions) continue;
+    sizes.push_back(x->sizes[i - new_dimensions]);
+    walked.push_back(strides[i - new_dimensions]);
+  }
+  AtenTensor shown = fresh(x->type, sizes);
+  shown.strides = walked;
+  shown.storage = x->storage;
+  MappedOp op = moved(CopyKind::permute, shown, whole);
+  std::get<Copy>(op.op).walked = walked_dimensions(sizes, walked);
+  return one(std::move(op));
 }
 
 /// (x, widths of the edges from the last dimension on, value): the value everywhere, then x into the middle.
@@ -105,17 +127,9 @@ MappedOps constant_pad(const AtenCall& call, const MapContext&) {
   if (middle.elements() < 1) return ops;
   AtenTensor target = middle;
   target.storage = whole.storage;
+  target.strides = whole.given_strides();
   ops.push_back(moved(CopyKind::permute, middle, target));
   return ops;
-}
-
-/// Elements of a view that lie in places of their own: an expanded dimension repeats them.
-std::int64_t distinct_elements(const AtenTensor& x) {
-  if (x.strides.size() != x.sizes.size()) return x.elements();
-  std::int64_t distinct = 1;
-  for (std::size_t i = 0; i < x.sizes.size(); ++i)
-    if (x.strides[i] != 0) distinct *= x.sizes[i];
-  return std::max<std::int64_t>(1, distinct);
 }
 
 }  // namespace
@@ -129,16 +143,6 @@ MappedOps copy_ops(const AtenTensor& from, const AtenTensor& to) {
     cast.forward = HostClass::cast;
     cast.backward = HostClass::cast_backward;
     return one(std::move(cast));
-  }
-  if (const std::int64_t distinct = distinct_elements(from); distinct < to.elements()) {
-    MappedOp repeated = pointwise_op(PointwiseFunction::other, {&from}, to);
-    auto& op = std::get<Pointwise>(repeated.op);
-    op.walk = Walk::broadcast_row;
-    op.cols = distinct;
-    op.rows = to.elements() / distinct;
-    repeated.forward = HostClass::contiguous;
-    repeated.backward = HostClass::view_backward_copy;
-    return one(std::move(repeated));
   }
   return one(moved(kind_of_copy(from, to), from, to));
 }

@@ -35,11 +35,10 @@ std::int64_t elements_behind(const AtenTensor& x, std::size_t dimension) {
 }
 
 /// Reads or stores of `elements`, in rows of `row` that lie together; nothing of their places is known.
-MappedOp at_places(const AtenTensor& x, std::int64_t elements, std::int64_t row, bool stores) {
+MappedOp at_places(const AtenTensor& x, std::int64_t elements, std::int64_t row, bool stores, P function = P::index) {
   AtenTensor moved = fresh(x.type, {std::max<std::int64_t>(1, elements / row), std::min(row, elements)});
   const AtenTensor plain = moved;
-  MappedOp op = stores ? pointwise_op(P::index, {&plain, &plain}, moved) : pointwise_op(P::index, {&plain}, moved);
-  return op;
+  return stores ? pointwise_op(function, {&plain, &plain}, moved) : pointwise_op(function, {&plain}, moved);
 }
 
 const AtenTensor* only_index(const AtenCall& call, std::size_t i) {
@@ -84,7 +83,8 @@ MappedOps index(const AtenCall& call, const MapContext&) {
   if (by_vectors && elements >= row) return one(rows_gathered(*x, elements / row, y));
   const TensorList* all = call.list(1);
   const std::size_t indices = all != nullptr && !all->empty() ? all->size() : 1;
-  MappedOp op = at_places(*x, elements, elements_behind(*x, dimension + indices - 1), false);
+  MappedOp op = at_places(*x, elements, elements_behind(*x, dimension + indices - 1), false,
+                          indices > 1 ? P::index_pairs : P::index);
   op.inputs.front().storage = x->storage;
   op.outputs = {y};
   return one(std::move(op));
@@ -111,7 +111,8 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
   const std::size_t dimension = given != nullptr ? indexed_dimension(*x, *given, values->sizes) : 0;
   const std::int64_t behind = elements_behind(*x, dimension + count - 1);
   if (call.number(3).value_or(sorted ? 1.0 : 0.0) == 0.0) {
-    MappedOp op = at_places(*x, elements, elements % behind == 0 ? behind : 1, true);
+    MappedOp op =
+        at_places(*x, elements, elements % behind == 0 ? behind : 1, true, count > 1 ? P::index_pairs : P::index);
     if (values->elements() == elements) op.inputs.front() = *values;
     if (all != nullptr && !all->empty()) op.inputs.back().storage = all->front().storage;
     op.outputs.front().storage = x->storage;
@@ -176,8 +177,10 @@ MappedOps along_dimension(const AtenCall& call, const MapContext&) {
   if (Scatters) y.storage = x->storage;
   const AtenTensor picked = fresh(x->type, given->sizes);
   const bool whole = source != nullptr && source->elements() == y.elements();
+  const bool number = source == nullptr && call.name.starts_with("aten::scatter") &&
+                      call.name.find("add") == call.name.npos && call.name.find("reduce") == call.name.npos;
   MappedOp op = whole || !Scatters ? pointwise_op(Function, {given, whole ? source : &picked}, y)
-                                   : pointwise_op(Function, {given}, y);
+                                   : pointwise_op(number ? P::scatter_value : Function, {given}, y);
   std::get<Pointwise>(op.op).walk = Walk::contiguous;
   if (!Scatters) op.inputs.back().storage = x->storage;
   return one(std::move(op));
@@ -235,7 +238,8 @@ MappedOps index_copy(const AtenCall& call, const MapContext&) {
   const std::int64_t behind = elements_behind(*x, dimension);
   const std::int64_t row = elements % behind == 0 ? behind : 1;
   const AtenTensor written = fresh(x->type, {elements / row, row});
-  MappedOp op = source != nullptr ? at_places(*x, elements, row, true) : pointwise_op(P::roll, {}, written);
+  MappedOp op =
+      source != nullptr ? at_places(*x, elements, row, true, P::index_copy) : pointwise_op(P::roll, {}, written);
   if (source != nullptr && source->elements() == elements) op.inputs.front() = *source;
   if (!op.inputs.empty()) op.inputs.back().storage = index->storage;
   op.outputs.front().storage = x->storage;

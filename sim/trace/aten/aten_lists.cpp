@@ -163,8 +163,13 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
         {list->begin() + static_cast<std::ptrdiff_t>(begin), list->begin() + static_cast<std::ptrdiff_t>(end)});
     const std::size_t parts = op.inputs.size();
     const std::int64_t cols = std::max<std::int64_t>(1, part_elements / rows / static_cast<std::int64_t>(parts));
-    op.op = Copy{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, first.type, rows, cols,
-                 static_cast<std::int64_t>(parts)};
+    const std::int64_t stacked = call.name == "aten::stack" ? 1 : 0;
+    op.op = Copy{strided ? CopyKind::concatenate_strided : CopyKind::concatenate,
+                 first.type,
+                 rows,
+                 cols,
+                 static_cast<std::int64_t>(parts),
+                 rank + stacked > 2 ? rank + stacked : 0};
     op.outputs = {y};
     ops.push_back(std::move(op));
   }

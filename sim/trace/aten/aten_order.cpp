@@ -1,5 +1,7 @@
 // Elements in another order: rolled, flipped, sorted; triangles of matrices.
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "sim/trace/aten/aten_rules.h"
 
@@ -63,8 +65,29 @@ MappedOps flip(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr) return std::nullopt;
   if (x->elements() < 1) return nothing();
-  return one(pointwise_op(P::roll, {x}, result_of(call, 0, fresh(x->type, x->sizes))));
+  MappedOp op = pointwise_op(P::flip, {x}, result_of(call, 0, fresh(x->type, x->sizes)));
+  std::get<Pointwise>(op.op).walk = Walk::contiguous;
+  return one(std::move(op));
 }
+/// (sorted row, values) or (values, boundaries): a place within the row for each value.
+template <bool RowFirst>
+MappedOps searched(const AtenCall& call, const MapContext&) {
+  const AtenTensor *row = call.tensor(RowFirst ? 0 : 1), *values = call.tensor(RowFirst ? 1 : 0);
+  if (row == nullptr || row->elements() < 1) return std::nullopt;
+  const AtenTensor one_value = fresh(row->type, {1});
+  if (values == nullptr) values = &one_value;
+  if (values->elements() < 1) return nothing();
+  const AtenTensor all = fresh(values->type, values->sizes),
+                   places = result_of(call, 0, fresh(DType::int64, values->sizes));
+  MappedOp op = pointwise_op(P::search, {&all, &all}, places);
+  auto& of = std::get<Pointwise>(op.op);
+  of.inputs[0] = row->type;
+  of.walk = Walk::contiguous;
+  of.walked = {std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{row->last(), 1})};
+  op.inputs = {*row, *values};
+  return one(std::move(op));
+}
+
 /// (x, diagonal): a kernel of its own.
 template <bool InPlace>
 MappedOps triangle(const AtenCall& call, const MapContext&) {
@@ -72,7 +95,7 @@ MappedOps triangle(const AtenCall& call, const MapContext&) {
   if (x == nullptr) return std::nullopt;
   if (x->elements() < 1) return nothing();
   const AtenTensor y = InPlace ? *x : result_of(call, 0, fresh(x->type, x->sizes));
-  MappedOp op = pointwise_op(P::triangle, {x}, y);
+  MappedOp op = InPlace ? pointwise_op(P::triangle, {}, y) : pointwise_op(P::triangle, {x}, y);
   auto& of = std::get<Pointwise>(op.op);
   of.cols = std::max<std::int64_t>(1, y.last());
   of.rows = std::max<std::int64_t>(1, y.elements() / of.cols);
@@ -85,6 +108,8 @@ MappedOps triangle(const AtenCall& call, const MapContext&) {
 void add_order_rules(RuleTable& table) {
   add(table, "aten::roll", roll);
   add(table, "aten::flip", flip);
+  add(table, "aten::searchsorted", searched<true>);
+  add(table, "aten::bucketize", searched<false>);
   add(table, "aten::sort", sort);
   add(table, "aten::topk", topk);
   add(table, "aten::tril aten::triu", triangle<false>);

@@ -6,88 +6,6 @@
 
 namespace ridgeline::trace {
 
-std::vector<std::int64_t> broadcast_sizes(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
-  std::vector<std::int64_t> result = a.size() >= b.size() ? a : b;
-  const auto& shorter = a.size() >= b.size() ? b : a;
-  for (std::size_t i = 0; i < shorter.size(); ++i) {
-    auto& size = result[result.size() - 1 - i];
-    const std::int64_t other = shorter[shorter.size() - 1 - i];
-    if (size == 1 || other == 0) size = other;
-  }
-  return result;
-}
-
-namespace {
-
-bool same_layout(const AtenTensor& input, const AtenTensor& output) {
-  if (input.contiguous() && output.contiguous()) return true;
-  return input.strides == output.strides && output.dense();
-}
-
-/// Whether neighbours in the output's memory lie apart in the input's.
-bool crosses(const AtenTensor& input, const AtenTensor& output) {
-  const std::size_t rank = output.sizes.size();
-  if (input.sizes != output.sizes || rank == 0) return false;
-  const auto strides_of = [rank](const AtenTensor& x) {
-    if (x.strides.size() == rank) return x.strides;
-    std::vector<std::int64_t> strides(rank, 1);
-    for (std::size_t i = rank - 1; i-- > 0;) strides[i] = strides[i + 1] * x.sizes[i + 1];
-    return strides;
-  };
-  const std::vector<std::int64_t> in = strides_of(input), out = strides_of(output);
-  std::size_t innermost = rank;
-  for (std::size_t i = 0; i < rank; ++i)
-    if (output.sizes[i] > 1 && (innermost == rank || out[i] < out[innermost])) innermost = i;
-  return innermost < rank && in[innermost] > 1;
-}
-
-/// How operands lie relative to the result; sets rows and columns for a repeated row.
-Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& output, Pointwise& op) {
-  Walk walk = Walk::contiguous;
-  const std::int64_t elements = output.elements();
-  for (const AtenTensor* input : inputs) {
-    if (input->elements() >= elements) {
-      if (crosses(*input, output)) walk = Walk::transposed;
-      else if (!same_layout(*input, output) && walk != Walk::transposed) walk = Walk::strided;
-      continue;
-    }
-    std::size_t matching = 0;  // dimensions from the innermost on that both have
-    const std::size_t rank = input->sizes.size();
-    while (matching < rank && input->last(matching) == output.last(matching)) ++matching;
-    bool row = rank > 0;  // what does not match may only be repeated
-    for (std::size_t i = matching; i < rank; ++i) row = row && input->last(i) == 1;
-    if (row && input->contiguous() && output.contiguous()) {
-      op.cols = input->elements();
-      op.rows = elements / std::max<std::int64_t>(op.cols, 1);
-      if (walk == Walk::contiguous) walk = Walk::broadcast_row;
-    } else if (walk != Walk::strided && walk != Walk::transposed) {
-      walk = Walk::broadcast;
-    }
-  }
-  return walk;
-}
-
-}  // namespace
-
-MappedOp pointwise_op(PointwiseFunction function, std::initializer_list<const AtenTensor*> inputs, AtenTensor output) {
-  Pointwise op;
-  op.function = function;
-  op.cols = output.last();
-  op.rows = output.elements() / std::max<std::int64_t>(op.cols, 1);
-  op.output = output.type;
-  op.input_count = 0;
-  for (DType& type : op.inputs) type = output.type;
-  MappedOp mapped;
-  for (const AtenTensor* input : inputs) {
-    op.inputs[op.input_count++] = input->type;
-    mapped.inputs.push_back(*input);
-  }
-  op.walk = walk_of(inputs, output, op);
-  mapped.op = op;
-  mapped.outputs.push_back(std::move(output));
-  return mapped;
-}
-
 namespace {
 
 using P = PointwiseFunction;
@@ -163,9 +81,10 @@ MappedOps binary(const Alike& of, bool in_place, const AtenCall& call) {
     if (of.how == How::compared) y.type = DType::boolean;
     y = result_of(call, 0, y);
   }
-  const bool number = b == nullptr || (b->elements() == 1 && y.elements() > 1) || b->on_host;
+  // A tensor of one element on the device is read by strides, unless it has no dimension and stands for a number.
+  const bool number = b == nullptr || (b->sizes.empty() && y.elements() > 1) || b->on_host;
   if (number) return unless_empty(y, pointwise_op(of.with_number, {a}, y));
-  if (a->elements() == 1 && y.elements() > 1 && !in_place) return unless_empty(y, pointwise_op(of.with_number, {b}, y));
+  if (a->sizes.empty() && y.elements() > 1 && !in_place) return unless_empty(y, pointwise_op(of.with_number, {b}, y));
   return unless_empty(y, pointwise_op(of.function, {a, b}, y));
 }
 
@@ -237,6 +156,23 @@ MappedOps arange(const AtenCall& call, const MapContext&) {
   return one(pointwise_op(P::arange, {}, y));
 }
 
+/// Zeros, then ones along the diagonal.
+MappedOps eye(const AtenCall& call, const MapContext&) {
+  auto ops = filled(call);
+  if (!ops || ops->empty() || call.outputs.empty()) return ops;
+  const AtenTensor& y = call.outputs.front();
+  const std::int64_t rows = y.sizes.empty() ? 1 : std::max<std::int64_t>(1, y.sizes.front());
+  AtenTensor diagonal = fresh(y.type, {std::min(rows, std::max<std::int64_t>(1, y.last()))});
+  diagonal.storage = y.storage;
+  ops->push_back(pointwise_op(P::fill, {}, diagonal));
+  return ops;
+}
+/// (first, last, steps).
+MappedOps linspace(const AtenCall& call, const MapContext&) {
+  const AtenTensor y = call.outputs.empty() ? fresh(DType::fp32, {call.whole(2, 0)}) : call.outputs.front();
+  return unless_empty(y, pointwise_op(P::arange, {}, y));
+}
+
 MappedOps update_scale(const AtenCall& call, const MapContext&) {
   const AtenTensor *scale = call.tensor(0), *found = call.tensor(2);
   if (scale == nullptr || found == nullptr) return std::nullopt;
@@ -258,6 +194,14 @@ MappedOps power(const AtenCall& call, const MapContext&) {
   return ops;
 }
 
+/// (x, smallest, largest): numbers, or tensors that are read beside it.
+template <bool InPlace>
+MappedOps clamp(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(0), *least = call.tensor(1), *most = call.tensor(2);
+  if (x == nullptr || (least == nullptr && most == nullptr)) return unary(P::clamp, InPlace, call);
+  return several(P::other, InPlace, call);
+}
+
 // Overloads of a name are one call here (native_functions.yaml of PyTorch 2.11); functors are those of
 // aten/src/ATen/native/cuda.
 constexpr Alike kAlike[] = {
@@ -270,10 +214,11 @@ constexpr Alike kAlike[] = {
      "aten::logical_and_ aten::logical_or aten::logical_or_ aten::logical_xor aten::logical_xor_"},
     {How::binary, P::mul, P::scale,
      "aten::mul aten::mul_ aten::bitwise_and aten::bitwise_and_ aten::bitwise_or aten::bitwise_or_ aten::bitwise_xor "
-     "aten::bitwise_xor_ aten::remainder aten::remainder_ "
-     "aten::fmod aten::fmod_ aten::floor_divide aten::floor_divide_ aten::hypot aten::hypot_ aten::copysign "
-     "aten::copysign_ aten::polar aten::logaddexp aten::fmin aten::fmax aten::xlogy"},
-    {How::binary, P::gelu, P::gelu, "aten::atan2 aten::atan2_"},
+     "aten::bitwise_xor_ aten::hypot aten::hypot_ aten::copysign aten::copysign_ aten::polar aten::fmin aten::fmax "
+     "aten::xlogy"},
+    {How::binary, P::modulo, P::modulo,
+     "aten::remainder aten::remainder_ aten::fmod aten::fmod_ aten::floor_divide aten::floor_divide_"},
+    {How::binary, P::arctangent, P::arctangent, "aten::atan2 aten::atan2_ aten::logaddexp"},
     {How::unary,
      P::equal,
      {},
@@ -299,7 +244,10 @@ constexpr Alike kAlike[] = {
      {},
      "aten::sin aten::sin_ aten::cos aten::cos_ aten::tan aten::tan_ aten::asin aten::acos aten::atan aten::atan_ "
      "aten::sinh aten::cosh aten::erfc aten::expm1 aten::expm1_ aten::log1p aten::log1p_ aten::sinc"},
-    {How::unary, P::special, {}, "aten::digamma aten::erfinv aten::igamma aten::polygamma"},
+    {How::unary,
+     P::special,
+     {},
+     "aten::digamma aten::digamma_ aten::erfinv aten::erfinv_ aten::lgamma_ aten::igamma aten::polygamma"},
     {How::unary, P::random, {}, "aten::bernoulli"},
     {How::several,
      P::other,
@@ -315,7 +263,7 @@ constexpr Alike kAlike[] = {
      P::fill,
      {},
      "aten::fill aten::fill_ aten::zero_ aten::zeros aten::ones aten::full aten::zeros_like aten::ones_like "
-     "aten::full_like aten::new_zeros aten::new_ones aten::new_full aten::scalar_tensor aten::eye"},
+     "aten::full_like aten::new_zeros aten::new_ones aten::new_full aten::scalar_tensor"},
     {How::draw,
      P::random,
      {},
@@ -360,6 +308,10 @@ void add_pointwise_rules(RuleTable& table) {
                 {"aten::masked_fill_", masked_fill<true>},
                 {"aten::_amp_update_scale_", update_scale},
                 {"aten::arange", arange},
+                {"aten::eye", eye},
+                {"aten::linspace", linspace},
+                {"aten::clamp", clamp<false>},
+                {"aten::clamp_", clamp<true>},
                 {"aten::pow", power<false>},
                 {"aten::pow_", power<true>}});
   for (const Alike& each : kAlike) add_alike(table, each);

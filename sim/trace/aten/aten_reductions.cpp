@@ -1,5 +1,7 @@
 // Sums, means and norms: which dimensions go decides the kernel.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "sim/trace/aten/aten_rules.h"
 
@@ -26,6 +28,28 @@ std::size_t innermost_of(const AtenTensor& x) {
   return best;
 }
 
+/// Dimensions that lie on end as one.
+struct Lying {
+  std::int64_t groups = 0, first = 1;  ///< how many are left, elements of the fastest one
+  bool beside = true;                  ///< those of the fastest one lie side by side
+};
+Lying lying(const AtenTensor& x, const std::vector<bool>& gone, bool of_gone) {
+  const std::vector<std::int64_t> strides = x.given_strides();
+  std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;
+  for (std::size_t i = 0; i < x.sizes.size(); ++i)
+    if (gone[i] == of_gone && x.sizes[i] > 1) dimensions.emplace_back(strides[i], x.sizes[i]);
+  std::sort(dimensions.begin(), dimensions.end());
+  Lying result;
+  std::int64_t next = 0;
+  for (const auto& [stride, size] : dimensions) {
+    if (result.groups == 0) result.beside = stride == 1;
+    if (result.groups == 0 || stride != next) ++result.groups;
+    if (result.groups == 1) result.first *= size;
+    next = stride * size;
+  }
+  return result;
+}
+
 /// `dims` empty: all of them.
 Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
   const auto rank = static_cast<std::int64_t>(x.sizes.size());
@@ -48,6 +72,10 @@ Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
   else if (innermost || kept == 1)
     result.op = {mean ? ReductionKind::mean_cols : ReductionKind::sum_cols, x.type, kept, reduced};
   else result.op = {ReductionKind::sum_rows, x.type, reduced, kept};
+  result.op.scattered = lying(x, gone, true).groups > 1;
+  const Lying left = lying(x, gone, false);
+  const std::int64_t inner = left.beside ? left.first : 1;
+  if (result.op.kind == ReductionKind::sum_rows && inner < kept) result.op.inner = inner;
   return result;
 }
 
@@ -130,6 +158,7 @@ MappedOps scan(const AtenCall& call, const MapContext&) {
   Reduction op = innermost ? Reduction{ReductionKind::scan_cols, type, others, along}
                            : Reduction{ReductionKind::scan_rows, type, along, others};
   op.accumulator = Carried;
+  if (!innermost && inner < others) op.inner = inner;
   const AtenTensor y = result_of(call, 0, fresh(type, x->sizes));
   std::vector<MappedOp> ops;
   AtenTensor read = *x;
@@ -158,7 +187,12 @@ MappedOps norm(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const Numbers* dims = call.numbers(2);
-  if (dims != nullptr && !dims->empty()) return reduction(call, x, dims, false);
+  if (dims != nullptr && !dims->empty()) {
+    // Of single elements a norm is their absolute value.
+    const AtenTensor y = result_of(call, 0, fresh(x->type, reduce(*x, *dims, false).kept));
+    if (y.elements() == x->elements()) return one(pointwise_op(P::other, {x}, like(*x)));
+    return reduction(call, x, dims, false);
+  }
   return one(
       {Reduction{ReductionKind::norm_all, x->type, 1, x->elements()}, {*x}, {result_of(call, 0, fresh(x->type, {}))}});
 }

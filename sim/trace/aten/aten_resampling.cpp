@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/workload/walked_dimensions.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -192,7 +193,23 @@ MappedOps shuffled(const AtenCall& call, const MapContext&) {
   for (const std::size_t i : {rank - 2, rank - 1}) y.sizes[i] = widens ? x->sizes[i] * factor : x->sizes[i] / factor;
   y = result_of(call, 0, y);
   const std::int64_t cols = std::max<std::int64_t>(1, y.last());
-  return one({Copy{CopyKind::transpose, x->type, x->elements() / cols, cols, 1}, {*x}, {y}});
+  Copy op{CopyKind::transpose, x->type, x->elements() / cols, cols, 1};
+  // Of each image: channels, then for each dimension of pixels the blocks and what is within one.
+  const std::vector<std::int64_t> strides = x->given_strides();
+  const auto of = [&](std::size_t from_last) { return x->sizes[rank - from_last]; };
+  const auto step = [&](std::size_t from_last) { return strides[rank - from_last]; };
+  const std::int64_t images = x->elements() / std::max<std::int64_t>(1, of(1) * of(2) * of(3)),
+                     image = rank > 3 ? strides[rank - 4] : 0;
+  if (widens) {
+    const std::int64_t sizes[] = {images, of(3) / square, of(2), factor, of(1), factor},
+                       from[] = {image, step(3) * square, step(2), step(3) * factor, step(1), step(3)};
+    op.walked = walked_dimensions(sizes, from);
+  } else {
+    const std::int64_t sizes[] = {images, of(3), factor, factor, of(2) / factor, of(1) / factor},
+                       from[] = {image, step(3), step(2), step(1), step(2) * factor, step(1) * factor};
+    op.walked = walked_dimensions(sizes, from);
+  }
+  return one({op, {*x}, {y}});
 }
 
 }  // namespace

@@ -19,14 +19,25 @@ DType type_from_number(double number, DType otherwise) {
 
 /// Rows along a dimension that need not be the last.
 struct Rows {
-  std::int64_t rows, cols;
+  std::int64_t rows, cols, inner;
 };
 Rows rows_along(const AtenTensor& x, double dimension) {
   const auto rank = static_cast<std::int64_t>(x.sizes.size());
   std::int64_t d = whole_number(dimension, rank);
   if (d < 0) d += rank;
   const std::int64_t cols = d >= 0 && d < rank ? x.sizes[static_cast<std::size_t>(d)] : 1;
-  return {x.elements() / std::max<std::int64_t>(1, cols), cols};
+  std::int64_t inner = 1;
+  for (std::int64_t i = d + 1; d >= 0 && i < rank; ++i) inner *= x.sizes[static_cast<std::size_t>(i)];
+  return {x.elements() / std::max<std::int64_t>(1, cols), cols, std::max<std::int64_t>(1, inner)};
+}
+
+/// The kernels take contiguous tensors: others are copied first, and the copy stands in their place.
+std::vector<MappedOp> made_contiguous(AtenTensor& x) {
+  if (x.contiguous()) return {};
+  const AtenTensor plain = fresh(x.type, x.sizes);
+  std::vector<MappedOp> ops = *copy_ops(x, plain);
+  x = plain;
+  return ops;
 }
 
 template <bool Log>
@@ -36,7 +47,10 @@ MappedOps softmax(const AtenCall& call, const MapContext&) {
   const bool widened = is_half(x->type) && call.number(2).value_or(0) != 0;
   const Rows r = rows_along(*x, call.number(1).value_or(-1));
   const AtenTensor y = result_of(call, 0, fresh(widened ? DType::fp32 : x->type, x->sizes));
-  return one({Softmax{Log, false, x->type, y.type, r.rows, r.cols}, {*x}, {y}});
+  AtenTensor read = *x;
+  std::vector<MappedOp> ops = made_contiguous(read);
+  ops.push_back({Softmax{Log, false, x->type, y.type, r.rows, r.cols, r.inner}, {read}, {y}});
+  return ops;
 }
 
 /// Softmax, then zeros in the rows whose inputs are all minus infinity: compared, reduced, chosen by.
@@ -63,7 +77,11 @@ MappedOps softmax_backward(const AtenCall& call, const MapContext&) {
   const Rows r = rows_along(*y, call.number(2).value_or(-1));
   DType type = type_from_number(call.number(3).value_or(-1), dtype_of_aten(call.word(3)).value_or(y->type));
   const AtenTensor dx = result_of(call, 0, fresh(type, y->sizes));
-  return one({Softmax{Log, true, y->type, dx.type, r.rows, r.cols}, {*dy, *y}, {dx}});
+  AtenTensor gradient = *dy, saved = *y;
+  std::vector<MappedOp> ops = made_contiguous(gradient);
+  for (MappedOp& op : made_contiguous(saved)) ops.push_back(std::move(op));
+  ops.push_back({Softmax{Log, true, y->type, dx.type, r.rows, r.cols, r.inner}, {gradient, saved}, {dx}});
+  return ops;
 }
 
 std::int64_t normalised(const AtenCall& call, const AtenTensor& x) {

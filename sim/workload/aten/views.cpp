@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/workload/eager/function_node.h"
+#include "sim/workload/walked_dimensions.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -58,7 +59,11 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
   Node* const node = node_for(eager, {&x}, HostClass::view_backward, kHandOn);
   Tensor result = eager.empty(x.sizes, x.type);
   const std::int64_t cols = x.sizes.last();
-  eager.recorder.op(Copy{kind_of_copy(x), x.type, x.elements() / cols, cols, 1}, {&x}, {&result});
+  Copy copy{kind_of_copy(x), x.type, x.elements() / cols, cols, 1};
+  copy.walked = walked_dimensions(x.sizes.list(), x.strides.list());
+  const bool by_rows = copy.kind == CopyKind::permute;
+  if (copy.walked == (by_rows ? halves_of_rows(copy.rows, cols) : transposed_matrix(copy.rows, cols))) copy.walked = {};
+  eager.recorder.op(copy, {&x}, {&result});
   attach(result, node);
   return result;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
 #include "sim/workload/dtype.h"
 #include "sim/workload/eager/recorder.h"
@@ -29,6 +30,9 @@ class Dims {
   std::int64_t operator[](int i) const { return values_[static_cast<std::size_t>(i)]; }
   /// Counted from the end: last(0) is the innermost dimension.
   [[nodiscard]] std::int64_t last(int from_end = 0) const { return (*this)[rank_ - 1 - from_end]; }
+  [[nodiscard]] std::span<const std::int64_t> list() const {
+    return std::span(values_).first(static_cast<std::size_t>(rank_));
+  }
   void push_back(std::int64_t value) { values_[static_cast<std::size_t>(rank_++)] = value; }
   [[nodiscard]] std::int64_t product() const {
     std::int64_t result = 1;
