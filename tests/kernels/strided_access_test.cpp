@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
@@ -57,6 +58,14 @@ TEST(StridedAccess, gaps_narrower_than_a_sector_are_read_too) {
 TEST(StridedAccess, each_dimension_costs_a_division) {
   EXPECT_DOUBLE_EQ(of({8, 1, 9, 16, 10, 160}, DType::fp32).arithmetic, kInstructionsADimension);
   EXPECT_LT(of({720, 2}, DType::fp32).arithmetic, 0.0);
+}
+
+TEST(StridedAccess, dimensions_that_are_none_are_refused) {
+  for (const std::vector<std::int64_t>& none :
+       {std::vector<std::int64_t>{0, 1}, {4}, {4, 1, 3}, {8, std::int64_t{1} << 62}}) {
+    const SizeList list{std::make_shared<const std::vector<std::int64_t>>(none)};
+    EXPECT_THROW(strided_access(list, DType::fp32, 8, 256, gpu()), std::invalid_argument);
+  }
 }
 
 TEST(PartialStores, stores_that_leave_their_sector_cost_most) {

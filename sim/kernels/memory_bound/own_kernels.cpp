@@ -43,6 +43,11 @@ OwnKernel indexed(const Pointwise& op, const ChipShape& chip) {
           few ? static_cast<double>(op.rows) * turns : turns};
 }
 
+/// Of the row that values are looked up in.
+std::int64_t sorted_length(const Pointwise& op) {
+  return op.walked.any() ? std::max<std::int64_t>(1, op.walked.list->front()) : 1;
+}
+
 OwnKernel own_kernel(const Pointwise& op, const ChipShape& chip) {
   using F = PointwiseFunction;
   if (op.function == F::triangle) {  // vectors of eight bytes, a row padded to whole ones
@@ -61,8 +66,7 @@ OwnKernel own_kernel(const Pointwise& op, const ChipShape& chip) {
   if (op.function == F::search) {
     constexpr std::int64_t kOfSearch = 1024, kMostBlocks = 1024;
     const std::int64_t n = op.elements(), threads = std::min(n, kOfSearch),
-                       grid = std::min(ceil_div(n, threads), kMostBlocks),
-                       sorted = op.walked.any() ? op.walked.list->front() : 1;
+                       grid = std::min(ceil_div(n, threads), kMostBlocks), sorted = sorted_length(op);
     return {MemoryBoundKernel::search,
             "searchsorted_cuda_kernel",
             {grid, 1, static_cast<int>(threads), 32},
@@ -135,7 +139,7 @@ LoweredOp lower_own_kernel(const Pointwise& op, const ChipShape& chip) {
     launch.reads.push_back({i, count * static_cast<double>(bytes_of(op.inputs[i]))});
   // The sorted row: no more of it than what is looked at.
   if (op.function == PointwiseFunction::search && op.input_count > 1) {
-    const double row = static_cast<double>((op.walked.any() ? op.walked.list->front() : 1) * bytes_of(op.inputs[0]));
+    const double row = static_cast<double>(sorted_length(op) * bytes_of(op.inputs[0]));
     launch.reads.front() = {0, std::min(row, count * kSearchedSector), count * kSearchedSector};
   }
   const bool adds = op.function == PointwiseFunction::index_add || op.function == PointwiseFunction::index_add_few;

@@ -102,7 +102,8 @@ LoweredOp lower_scan(const Reduction& op) {
   const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
   const std::int64_t width = scan_width(op.rows, op.cols), tiles = ceil_div(op.cols, 2 * width);
   // Down columns a block has those behind one another of one matrix, however few.
-  const std::int64_t inner = op.inner > 0 ? op.inner : op.cols, matrices = op.cols / inner;
+  const bool apart = op.inner > 0 && op.cols % op.inner == 0;
+  const std::int64_t inner = apart ? op.inner : op.cols, matrices = op.cols / inner;
   // Up and down a tree of sums: of values with places the barriers of every level are what takes time.
   constexpr double kLevelsOfWidest = 10.0;
   const double levels = op.accumulator == Accumulator::number ? 1.0 : log2_ceil(2 * width) / kLevelsOfWidest;

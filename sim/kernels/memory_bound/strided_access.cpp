@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "sim/kernels/memory_bound/gathered_rows.h"
@@ -70,6 +71,20 @@ Touched touched_by(std::span<const std::int64_t> dimensions, std::int64_t elemen
   return {sum.warp_lines / all, sum.warp_sectors / all, sum.block_lines / all, sum.block_sectors / all};
 }
 
+/// Of all dimensions; throws std::invalid_argument for what are none.
+double walked_elements(std::span<const std::int64_t> dimensions) {
+  constexpr double kFarthest = 1e15;  // counted in bytes without overflow
+  double all = 1.0;
+  bool possible = !dimensions.empty() && dimensions.size() % 2 == 0;
+  for (std::size_t d = 0; possible && d < dimensions.size(); d += 2) {
+    const auto size = static_cast<double>(dimensions[d]), stride = static_cast<double>(dimensions[d + 1]);
+    possible = size >= 1.0 && size <= kFarthest && size * std::abs(stride) <= kFarthest;
+    all *= static_cast<double>(dimensions[d]);
+  }
+  if (!possible) throw std::invalid_argument("dimensions that are walked have a size of 1 or more and a stride each");
+  return all;
+}
+
 /// Bytes of all sectors that are touched at all.
 double distinct_bytes(std::span<const std::int64_t> dimensions, std::int64_t element) {
   struct Dimension {
@@ -95,6 +110,7 @@ StridedAccess strided_access(const SizeList& dimensions, DType type, std::int64_
                              const ChipShape& chip) {
   const std::int64_t element = bytes_of(type);
   const std::span<const std::int64_t> walked = *dimensions.list;
+  const double all = walked_elements(walked);
   const Touched touched = touched_by(walked, element, elements, per_block);
   const auto n = static_cast<double>(elements);
   const double blocks = n / static_cast<double>(per_block);
@@ -108,8 +124,6 @@ StridedAccess strided_access(const SizeList& dimensions, DType type, std::int64_
   access.lines = n * touched.warp_lines;
   const double asked = static_cast<double>(kSectorOfL2) * sectors;
   access.requested = n * (sectors > 2.0 * lines ? asked : std::max(kScatteredLineBytes * lines, 0.5 * asked));
-  double all = 1.0;
-  for (std::size_t d = 0; d + 1 < walked.size(); d += 2) all *= static_cast<double>(walked[d]);
   access.bytes = distinct_bytes(walked, element) * n / all;
   access.requested = std::max(access.requested, access.bytes);
   access.arithmetic = kInstructionsADimension * (static_cast<double>(walked.size()) / 2.0 - 2.0);
