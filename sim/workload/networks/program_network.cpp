@@ -184,8 +184,8 @@ ProgramValue ProgramNetwork::call_block(ProgramModule& module, const Expression&
     return std::move(*tensor);
   };
   if (noted_ != nullptr)
-    for (const Tensor& one : carried_now(module.layer))
-      (*noted_)[static_cast<std::size_t>(module.layer)].push_back({one.sizes, one.type});
+    for (const Tensor& carried : carried_now(module.layer))
+      (*noted_)[static_cast<std::size_t>(module.layer)].push_back({carried.sizes, carried.type});
   Tensor result = run_block(body, std::move(input));
   eager_.recorder.layer = -1;
   return result;

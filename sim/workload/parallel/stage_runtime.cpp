@@ -175,7 +175,8 @@ void StageRuntime::run(const StageAction& action) {
 families::Batch StageRuntime::one_batch() const {
   families::Batch result = batch_;
   const auto cut = [this](Tensor& whole) {
-    if (whole.defined()) whole.sizes[0] = training_.micro_batch;
+    const std::int64_t all = training_.gradient_accumulation;
+    if (whole.defined() && whole.sizes[0] % all == 0) whole.sizes[0] /= all;
   };
   cut(result.tokens);
   cut(result.features);
