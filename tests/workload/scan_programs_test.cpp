@@ -193,7 +193,7 @@ TEST(ScanPrograms, BackwardPassesRunTheKernelsOfTheirOwn) {
   EXPECT_EQ(count(apart, "selective_scan_bwd"), 7);
   EXPECT_EQ(count(chunks, "state_passing_fwd"), 16);
   EXPECT_EQ(count(chunks, "state_passing_bwd"), 8);
-  EXPECT_EQ(count(names(qwen3_next()), "solve_tril"), 6);
+  EXPECT_EQ(count(names(qwen3_next()), "chunk_gated_delta_rule_fwd_kkt_solve"), 6);
 }
 
 TEST(ScanPrograms, ConfigurationsOfOtherVariantsAreRefused) {

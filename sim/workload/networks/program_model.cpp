@@ -12,6 +12,7 @@
 #include "sim/config/files_read.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/units/readable_files.h"
+#include "sim/workload/aten/scan_kernels.h"
 #include "sim/workload/networks/evaluate_expression.h"
 #include "sim/workload/networks/program_network.h"
 
@@ -109,7 +110,8 @@ void describe(ProgramModel& model, ModelDescription& d) {
   }
   model.kinds.assign(static_cast<std::size_t>(d.layers), 0);
   for (const Call& call : trace.calls) {
-    if (const auto* kernel = std::get_if<FusedKernel>(&trace.ops[call.op])) model.packaged.insert(kernel->name);
+    const auto* kernel = std::get_if<FusedKernel>(&trace.ops[call.op]);
+    if (kernel != nullptr && eager::aten::scan::is_unmeasured(kernel->name)) model.packaged.insert(kernel->name);
     if (const auto* attention = std::get_if<Attention>(&trace.ops[call.op]);
         attention != nullptr && attention->head_dim > model.head_dim) {
       model.head_dim = attention->head_dim;
