@@ -114,6 +114,13 @@ const std::vector<Published> kPublished{
          "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_theta": 10000, "router_aux_loss_coef": 0.01,
          "shared_intermediate_size": 1024, "tie_word_embeddings": true, "vocab_size": 100352})",
      6939037248},
+    // facebook/detr-resnet-50, whose frozen norms are buffers
+    {R"({"activation_dropout": 0.0, "activation_function": "relu", "architectures": ["DetrForObjectDetection"],
+         "attention_dropout": 0.0, "auxiliary_loss": false, "backbone": "resnet50", "d_model": 256,
+         "decoder_attention_heads": 8, "decoder_ffn_dim": 2048, "decoder_layers": 6, "dilation": false, "dropout": 0.1,
+         "encoder_attention_heads": 8, "encoder_ffn_dim": 2048, "encoder_layers": 6, "is_encoder_decoder": true,
+         "model_type": "detr", "num_hidden_layers": 6, "num_queries": 100, "position_embedding_type": "sine"})",
+     41524768},
     // tiiuae/falcon-mamba-7b
     {R"({"architectures": ["FalconMambaForCausalLM"], "conv_kernel": 4, "expand": 16, "hidden_act": "silu",
          "hidden_size": 4096, "intermediate_size": 8192, "layer_norm_epsilon": 1e-05, "mixer_rms_eps": 1e-06,
@@ -302,10 +309,11 @@ TEST(HubConfigurations, HaveTheParametersThatArePublished) {
 // A missing part is said in a sentence.
 TEST(HubConfigurations, TypesThatAreKnownNotToBeBuiltSayWhy) {
   try {
-    (void)testing::described_network({{"model_type", "detr"}});
+    (void)testing::described_network({{"model_type", "yolos"}});
     FAIL();
   } catch (const UserError& e) {
-    EXPECT_NE(std::string(e.what()).find("'detr' is not built: its loss matches boxes"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("'yolos' is not built: its loss matches boxes"), std::string::npos)
+        << e.what();
   }
 }
 
