@@ -16,7 +16,7 @@ FUNCTIONS = {  # what functions and methods are called in a program
     "relu": "relu", "relu_": "relu_", "silu": "silu", "tanh": "tanh", "sigmoid": "sigmoid", "matmul": "matmul", "bmm": "matmul",
     "view": "view", "reshape": "reshape", "flatten": "flatten", "transpose": "transpose", "permute": "permute",
     "contiguous": "contiguous", "unsqueeze": "unsqueeze", "squeeze": "squeeze", "expand": "expand", "chunk": "chunk",
-    "split": "split", "cat": "cat", "gelu": "gelu", "softmax": "softmax", "masked_fill": "masked_fill",
+    "split": "split", "cat": "cat", "gelu": "gelu", "softmax": "softmax", "masked_fill": "masked_fill", "drop_path": "drop_path",
 }
 BINARY = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "div": "/", "pow": "**", "matmul": "@", "radd": "+",
           "rmul": "*", "rsub": "-"}

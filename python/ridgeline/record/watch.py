@@ -113,10 +113,24 @@ class Watch(TorchFunctionMode):
         self.stack[-1].lines.append(Line("op", name, inputs, outputs))
         return result
 
+    def dropped(self, original, module, x):
+        """A branch that is set to zero by chance, as one operation."""
+        self.silent += 1
+        try:
+            result = original(module, x)
+        finally:
+            self.silent -= 1
+        if result is not x:
+            share = getattr(module, "p", None) or getattr(module, "drop_prob", 0.0)
+            self.stack[-1].lines.append(Line("op", "drop_path", [self.value(x), float(share)], [self.value(result)]))
+        return result
+
     def called(self, original):
         watch = self
 
         def call(module, *args, **kwargs):
+            if not watch.silent and drops_paths(module):
+                return watch.dropped(original, module, *args)
             if watch.silent or id(module) not in watch.weighty:  # activations, dropout, pools: their operations alone
                 return original(module, *args, **kwargs)
             line = Line("module", inputs=[watch.noted(one) for one in list(args) + list(kwargs.values())], module=module)
@@ -135,6 +149,12 @@ class Watch(TorchFunctionMode):
             return result
 
         return call
+
+
+def drops_paths(module):
+    """Modules that set whole branches to zero: torchvision's, timm's and Transformers'."""
+    name = type(module).__name__
+    return name == "StochasticDepth" or name.endswith("DropPath")
 
 
 def tensors_of(result):
