@@ -50,8 +50,7 @@ StackNotes notes_of_stack(const Scenario& s) {
                                        fmt::join(s.model.program->packaged, ", ")));
   if (s.model.composition.given() && s.model.composition->stack.image_rows)
     result.notes.push_back(
-        fmt::format("one image of {0} x {0} pixels a sequence, {1} of its tokens; a tower beside a language model was "
-                    "not measured (not validated)",
+        fmt::format("one image of {0} x {0} pixels a sequence, {1} of its tokens (model.encoder.image_size)",
                     s.model.composition->encoder->image_size, rows_of_image(*s.model.composition)));
   if (const std::vector<std::string> keys = unread_parallel_keys(s.training); s.cluster && !keys.empty())
     result.notes.push_back(

@@ -16,7 +16,7 @@ using config::Value;
 /// Stages of an image's windows.
 void check_stages(const Mapping& m, Stack& s) {
   if (s.stage_layers.empty()) {
-    if (s.window_side > 0) m["window_side"].fail("is of stages: stage_layers");
+    if (s.window_side > 0 && !s.images_apart) m["window_side"].fail("is of stages (stage_layers) or of images_apart");
     return;
   }
   if (s.input != InputKind::image) m["stage_layers"].fail("stages are of images: input: image");
@@ -227,6 +227,18 @@ CompositionHandle without_dropout(const CompositionHandle& composition) {
   return CompositionHandle(std::move(evaluated));
 }
 
+std::vector<std::int64_t> Stack::tokens_of_calls(std::int64_t layer) const {
+  if (!images_apart) return {};
+  const std::int64_t side = image_size / patch;
+  if (window_side == 0 || std::find(full_layers.begin(), full_layers.end(), layer) != full_layers.end())
+    return {side * side};
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t y = 0; y < side; y += window_side)
+    for (std::int64_t x = 0; x < side; x += window_side)
+      tokens.push_back(std::min(window_side, side - y) * std::min(window_side, side - x));
+  return tokens;
+}
+
 std::vector<Composition::Carried> Composition::carried_before(std::int64_t block, std::int64_t length) const {
   const std::int64_t blocks = encoder ? encoder->layers : 0;
   const auto of = [&](const Stack& s, std::int64_t layer) {
@@ -245,7 +257,8 @@ std::int64_t Composition::kind_of_block(std::int64_t block) const {
   const std::int64_t layer = encodes || !encoder ? block : block - encoder->layers;
   std::int64_t kind = s.stage_of(layer);
   for (const bool differs :
-       {encodes, s.windowed(layer), s.turns(layer), s.has_experts(layer), s.window_side > 0 && layer % 2 == 1})
+       {encodes, s.windowed(layer), s.turns(layer), s.has_experts(layer),
+        s.images_apart ? s.tokens_of_calls(layer).size() > 1 : s.window_side > 0 && layer % 2 == 1})
     kind = 2 * kind + (differs ? 1 : 0);
   return kind;
 }

@@ -186,6 +186,8 @@ struct Stack {
   std::int64_t rotary_width = 0;          ///< … or its numbers
   bool rotary_fp32 = false;               ///< heads are turned in fp32
   bool rotary_angles_fp32 = false;        ///< angles stay in fp32, which widens products of a head with them (OLMo)
+  bool images_apart = false;              ///< attention to each image is a call, and to each window of window_side
+  std::vector<std::int64_t> full_layers;  ///< of windows of images_apart: layers that look at the whole image
   std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
   bool rotary_cast = false;      ///< the script casts the network with its angles (model.to), not its weights alone
   bool position_buffer = false;  ///< a table that is not trained is no parameter either
@@ -328,6 +330,8 @@ struct Stack {
     if (layer_kinds.empty()) return layer >= window_from;
     return layer_kinds[static_cast<std::size_t>(layer) % layer_kinds.size()] == "window";
   }
+  /// Tokens of each call of attention to an image, where each image and window has one of its own; empty: one of all.
+  [[nodiscard]] std::vector<std::int64_t> tokens_of_calls(std::int64_t layer) const;
   [[nodiscard]] bool turns(std::int64_t layer) const {
     return rotary_kinds.empty() || rotary_kinds[static_cast<std::size_t>(layer) % rotary_kinds.size()] == "turned";
   }

@@ -244,7 +244,9 @@ constexpr CompositionKey kCompositionKeys[] = {
     integers<&Stack::stage_layers>(
         "stage_layers", "layers of each stage of an image's windows: half the side, twice the width; layers follows"),
     integers<&Stack::stage_heads>("stage_heads", "heads of each stage; heads follows"),
-    integer<&Stack::window_side, kWidth0>("window_side", "patches of a window's side, of stages"),
+    integer<&Stack::window_side, kWidth0>("window_side", "patches of a window's side, of stages or of images_apart"),
+    flag<&Stack::images_apart>("images_apart", "attention to each image, and to each of its windows, is a call"),
+    integers<&Stack::full_layers>("full_layers", "… layers that look at the whole image"),
     integer<&Stack::query_rank, kWidth0>("query_rank", "of latent queries; 0 = they are not"),
     integer<&Stack::key_value_rank, kWidth0>("key_value_rank", "of latent keys and values; 0 = they are not"),
     integer<&Stack::rotary_head_dim, kWidth0>("rotary_head_dim",

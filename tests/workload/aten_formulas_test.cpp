@@ -251,7 +251,10 @@ accumulate_grad +d=40g copy 2x5 fp32 permuted (40/dy > d) -dy -a
 view_backward; accumulate_grad
 accumulate_grad -a
 )");
-  EXPECT_EQ(f.of([&] { return aten::join(f.eager, {&x, &x}); }), R"(
+  EXPECT_EQ(f.of([&] {
+    return aten::join(f.eager, {&x, &x});
+  }),
+            R"(
 [forward]
 +a=48 cat 2x3 fp32 x2 joined (x x > a) +dy=48t
 view_backward

@@ -97,6 +97,20 @@ TEST(SeeingNetworks, ASequenceHoldsItsImage) {
   EXPECT_THROW(check_training(model, training), UserError);
 }
 
+// Qwen2.5-VL's tower: a call of attention for each window, and for each image in the layers that see all of it.
+TEST(SeeingNetworks, WindowsOfATowerAreCallsOfTheirOwn) {
+  Stack s;
+  s.image_size = 70;
+  s.patch = 14;
+  EXPECT_TRUE(s.tokens_of_calls(0).empty());
+  s.images_apart = true;
+  EXPECT_EQ(s.tokens_of_calls(0), (std::vector<std::int64_t>{25}));
+  s.window_side = 2;
+  s.full_layers = {1};
+  EXPECT_EQ(s.tokens_of_calls(0), (std::vector<std::int64_t>{4, 4, 2, 4, 4, 2, 2, 2, 1}));
+  EXPECT_EQ(s.tokens_of_calls(1), (std::vector<std::int64_t>{25}));
+}
+
 // The text model runs as it does alone; the tower, the projector and the exchange of rows come on top.
 TEST(SeeingNetworks, TowerAddsItsLayersToThoseOfTheText) {
   json config = qwen2_vl();
@@ -121,7 +135,7 @@ TEST(SeeingNetworks, TowerAddsItsLayersToThoseOfTheText) {
       if (const auto* one = std::get_if<Attention>(&trace.ops[call.op])) count += one->head_dim == width ? 1 : 0;
     return count;
   };
-  EXPECT_EQ(attentions(whole, 80), 2 * 3);  // of the tower, forward and backward
+  EXPECT_EQ(attentions(whole, 80), 2 * 2 * 3);  // of two images in the tower, forward and backward
   EXPECT_EQ(attentions(whole, 128), attentions(alone, 128));
 }
 

@@ -1,11 +1,13 @@
 #include "sim/workload/aten/attention.h"
 
+#include <span>
+
 #include "sim/workload/aten/matmul.h"
 #include "sim/workload/aten/normalization.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/softmax.h"
 #include "sim/workload/aten/views.h"
-#include "sim/workload/eager/eager.h"
+#include "sim/workload/eager/function_node.h"
 
 namespace ridgeline::eager::aten {
 namespace {
@@ -145,6 +147,63 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     Eager::attach(result, *node);
   }
   return result;
+}
+
+namespace {
+
+void attend_apart(Eager& eager, Attention op, std::int64_t images, const std::vector<std::int64_t>& pieces,
+                  std::span<const Tensor* const> reads, std::span<const Tensor* const> writes) {
+  op.batch = 1;
+  for (std::int64_t image = 0; image < images; ++image)
+    for (const std::int64_t tokens : pieces) {
+      op.seq_q = op.seq_k = tokens;
+      eager.recorder.host(op.backward                             ? backward_class(op.backend)
+                          : op.backend == AttentionBackend::cudnn ? HostClass::attention_cudnn
+                                                                  : HostClass::attention_fused);
+      eager.recorder.op(op, reads, writes);
+    }
+}
+
+/// torch.cat, forward of the results and backward of what was split.
+Tensor joined_pieces(Eager& eager, const Tensor& parts, std::int64_t count) {
+  Tensor whole = eager.empty(parts.sizes, parts.type);
+  eager.recorder.op(Copy{CopyKind::concatenate, parts.type, 1, parts.elements() / count, count}, {&parts}, {&whole});
+  return whole;
+}
+
+}  // namespace
+
+Tensor attention_apart(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
+                       bool dropout, const std::vector<std::int64_t>& pieces) {
+  const Attention op = attention_op(backend, q, k, false, dropout);
+  const std::int64_t images = q.sizes[0], count = images * static_cast<std::int64_t>(pieces.size());
+  const Dims by_token{images, q.sizes[2], q.sizes[1], q.sizes[3]};
+  auto* const node =
+      node_for<5>(eager, {&q, &k, &v}, HostClass::split_backward, [op, images, count, pieces, by_token](auto& pass) {
+        Attention back = op;
+        back.backward = true;
+        const auto& [key, query, value, statistics, result] = pass.saved;
+        const Tensor dq = pass.eager.empty(by_token, query.type), dk = pass.eager.empty(by_token, key.type),
+                     dv = pass.eager.empty(by_token, value.type);
+        const Tensor* const reads[] = {&pass.in[0], &query, &key, &value, &result, &statistics};
+        const Tensor* const writes[] = {&dq, &dk, &dv};
+        attend_apart(pass.eager, back, images, pieces, reads, writes);
+        int i = 0;
+        for (const Tensor* parts : writes)
+          pass.out[static_cast<std::size_t>(i++)] =
+              transpose(pass.eager, joined_pieces(pass.eager, *parts, count), 1, 2);
+      });
+  const Tensor statistics = eager.empty({images, q.sizes[1], q.sizes[2]}, DType::fp32),
+               result = eager.empty(by_token, q.type);
+  const Tensor* const reads[] = {&q, &k, &v};
+  const Tensor* const writes[] = {&result, &statistics};
+  attend_apart(eager, op, images, pieces, reads, writes);
+  if (node != nullptr)
+    node->saved = {eager.save(k), eager.save(q), eager.save(v), eager.save(statistics), eager.save(result)};
+  eager.recorder.host(HostClass::concatenate);
+  Tensor whole = joined_pieces(eager, result, count);
+  attach(whole, node);
+  return whole;
 }
 
 }  // namespace ridgeline::eager::aten

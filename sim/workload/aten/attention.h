@@ -1,6 +1,8 @@
 // The fused backends of scaled_dot_product_attention.
 #pragma once
 
+#include <vector>
+
 #include "sim/workload/eager/tensor.h"
 #include "sim/workload/training.h"
 
@@ -11,6 +13,11 @@ namespace ridgeline::eager::aten {
 /// log-sum-exp of each row.
 Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
                        bool causal, bool dropout, const Tensor& mask = {});
+
+/// The same of images one after the other, each in `pieces` of its tokens: a call for each, joined to [batch, seq,
+/// heads, head_dim].
+Tensor attention_apart(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
+                       bool dropout, const std::vector<std::int64_t>& pieces);
 
 /// Of operands as above.
 Attention attention_op(AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal, bool dropout);

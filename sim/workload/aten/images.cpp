@@ -1,6 +1,7 @@
 #include "sim/workload/aten/images.h"
 
 #include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/regroup.h"
 #include "sim/workload/aten/views.h"
 #include "sim/workload/eager/function_node.h"
 
@@ -309,7 +310,10 @@ Tensor average_pool(Eager& eager, const Tensor& x, const PoolingSteps& steps) {
 }
 
 Tensor upsampled_bilinear(Eager& eager, const Tensor& given, std::int64_t height, std::int64_t width) {
-  const Tensor x = contiguous(eager, given);
+  const Tensor wide = eager.autocast.on() ? to(eager, given, DType::fp32) : given;  // one of autocast's fp32 operations
+  if (height == wide.sizes[2] && width == wide.sizes[3]) return copied(eager, wide);
+  const bool last = lies_channels_last(wide);
+  const Tensor x = last ? wide : contiguous(eager, wide);
   Resampling op;
   op.type = x.type;
   op.batch = x.sizes[0];
@@ -322,7 +326,8 @@ Tensor upsampled_bilinear(Eager& eager, const Tensor& given, std::int64_t height
     pass.out[0] = full(pass.eager, sizes, op.type);  // gradients are added atomically
     pass.eager.recorder.op(back, {&pass.in[0]}, {&pass.out[0]});
   });
-  Tensor result = eager.empty({x.sizes[0], x.sizes[1], height, width}, x.type);
+  const Dims sizes{x.sizes[0], x.sizes[1], height, width};
+  Tensor result = last ? eager.empty(sizes, channels_last_strides(sizes), x.type) : eager.empty(sizes, x.type);
   eager.recorder.op(op, {&x}, {&result});
   attach(result, node);
   return result;

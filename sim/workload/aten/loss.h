@@ -9,4 +9,7 @@ namespace ridgeline::eager::aten {
 /// scatters.
 Tensor nll_loss(Eager& eager, const Tensor& log_probabilities, const Tensor& target);
 
+/// Cross entropy of scores [batch, classes, height, width] for a class of each pixel, in fp32 under autocast.
+Tensor pixel_cross_entropy(Eager& eager, const Tensor& scores, const Tensor& target);
+
 }  // namespace ridgeline::eager::aten

@@ -55,7 +55,7 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
       weights.position_key = linear_layer(wide, d, s_.projection == ProjectionKind::separate);
     if (scores_position("position-to-content")) weights.position_query = linear_layer(wide, d, true);
   }
-  if (s_.window_side > 0) {
+  if (s_.window_side > 0 && !s_.images_apart) {
     const std::int64_t distances = 2 * std::max<std::int64_t>(s_.window_side, 1) - 1;
     weights.relative = {parameter({distances * distances, s_.heads}), nullptr};
   }
@@ -252,6 +252,8 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
     const Tensor bias = patch_bias(weights);
     y = fuses() ? biased_attention(q, k, v, bias)
                 : written_out(weights, q, k, v, bias, {}, masked, result.probabilities);
+  } else if (s_.images_apart && fuses() && !cross) {
+    y = attention_apart(q, k, v, number);
   } else if (fuses()) {
     y = fused_attention(q, k, v, cross && !s_.relative_each_layer ? Tensor{} : seen, s_.causal && !cross && length > 1);
   } else {
@@ -264,7 +266,7 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
                           result.probabilities);
   }
   if (s_.plain) values = y;
-  y = contiguous(eager_, transpose(eager_, y, 1, 2));
+  if (!s_.images_apart || !fuses() || cross) y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
   if (gathers_heads()) y = split.own_columns(y);
   if (s_.output_modules) {

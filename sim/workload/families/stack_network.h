@@ -202,6 +202,8 @@ class StackNetwork {
   Tensor scaled_by_position(const Tensor& queries);
   Tensor turned_part(const Tensor& x, const Rotation& by);
   Rotation rotation_of_layer(const Rotation& by);
+  /// [batch, length, heads, width] of a layer whose images are calls of their own.
+  Tensor attention_apart(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t number);
   Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal);
   /// `masked` and `probabilities` live as long as the caller's variables, where the code has them in some.
   Tensor written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,

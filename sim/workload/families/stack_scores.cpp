@@ -23,6 +23,14 @@ AttentionChoice StackNetwork::backend_for(std::int64_t times, const Tensor& mask
   return site_.attention == AttentionChoice::efficient && grouped ? AttentionChoice::math : site_.attention;
 }
 
+Tensor StackNetwork::attention_apart(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t number) {
+  const AttentionBackend backend = aten::backend_of(backend_for(1, {}));
+  const Tensor value = eager_.autocast.lowered(eager_, v), key = eager_.autocast.lowered(eager_, k),
+               query = eager_.autocast.lowered(eager_, q);
+  return aten::attention_apart(eager_, backend, query, key, value, s_.attention_dropout > 0.0,
+                               s_.tokens_of_calls(number));
+}
+
 Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                      bool causal) {
   const bool dropped = s_.attention_dropout > 0.0;

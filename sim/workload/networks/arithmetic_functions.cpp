@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "sim/workload/aten/images.h"
+#include "sim/workload/aten/loss.h"
 #include "sim/workload/aten/written_out.h"
+#include "sim/workload/eager/function_node.h"
 #include "sim/workload/networks/program_functions.h"
 #include "sim/workload/networks/program_network.h"
 
@@ -136,6 +138,12 @@ ProgramValue type_as(ProgramNetwork& n, const CallArguments& a) {
 ProgramValue cross_entropy(ProgramNetwork& n, const CallArguments& a) {
   eager::Eager& eager = n.session();
   const Tensor &scores = a.tensor("scores"), &labels = a.tensor("labels");
+  if (scores.sizes.rank() == 4) {
+    const Dims pixels{scores.sizes[0], scores.sizes[2], scores.sizes[3]};
+    a.require(labels.sizes == pixels,
+              fmt::format("scores {} for labels {}", text_of(scores.sizes), text_of(labels.sizes)));
+    return aten::pixel_cross_entropy(eager, scores, labels);
+  }
   const std::int64_t classes = scores.sizes.rank() > 0 ? scores.sizes.last() : 1, rows = scores.elements() / classes;
   a.require(labels.elements() == rows,
             fmt::format("scores {} for labels {}", text_of(scores.sizes), text_of(labels.sizes)));
@@ -159,6 +167,31 @@ ProgramValue mean_squared_error(ProgramNetwork& n, const CallArguments& a) {
 ProgramValue mean_all(ProgramNetwork& n, const CallArguments& a) {
   n.session().recorder.host(HostClass::pointwise);
   return aten::mean_all(n.session(), a.tensor("x"));
+}
+
+/// The largest of each row; its gradient is shared by those that are as large.
+ProgramValue largest(ProgramNetwork& n, const CallArguments& a) {
+  eager::Eager& eager = n.session();
+  const Tensor& x = a.tensor("x");
+  a.require(x.sizes.rank() > 0, "expected rows");
+  const std::int64_t cols = x.sizes.last(), rows = x.elements() / cols;
+  Dims sizes = x.sizes;
+  sizes[sizes.rank() - 1] = 1;
+  eager.recorder.host(HostClass::pointwise, 2);
+  auto* const node = eager::node_for<2>(eager, {&x}, HostClass::pointwise_backward, [rows, cols](auto& pass) {
+    using F = PointwiseFunction;
+    const auto& [given, most] = pass.saved;
+    const Tensor where = aten::plain(pass.eager, F::equal, given.sizes, DType::boolean, {&given, &most}),
+                 count = pass.eager.empty(most.sizes, DType::int64);
+    pass.eager.recorder.op(Reduction{ReductionKind::sum_cols, DType::int64, rows, cols}, {&where}, {&count});
+    const Tensor each = aten::plain(pass.eager, F::divide, most.sizes, pass.in[0].type, {&pass.in[0], &count});
+    pass.out[0] = aten::plain(pass.eager, F::mul, given.sizes, given.type, {&each, &where});
+  });
+  Tensor result = eager.empty(sizes, x.type);
+  eager.recorder.op(Reduction{ReductionKind::sum_cols, x.type, rows, cols}, {&x}, {&result});
+  if (node != nullptr) node->saved = {eager.save(x), eager.save(result)};
+  eager::attach(result, node);
+  return result;
 }
 
 constexpr ProgramFunction kArithmetic[] = {
@@ -186,6 +219,7 @@ constexpr ProgramFunction kArithmetic[] = {
     {"cross_entropy", "scores, labels, views=False", cross_entropy},
     {"mse_loss", "x, y", mean_squared_error},
     {"mean_all", "x", mean_all},
+    {"amax", "x", largest},
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include "sim/workload/aten/images.h"
 #include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/regroup.h"
 #include "sim/workload/networks/program_functions.h"
 #include "sim/workload/networks/program_network.h"
 
@@ -196,15 +198,41 @@ ProgramValue select(ProgramNetwork& n, const CallArguments& a) {
 
 ProgramValue cat(ProgramNetwork& n, const CallArguments& a) {
   const std::vector<Tensor> parts = a.tensors("parts");
-  a.require(parts.size() == 2 || parts.size() == 3, fmt::format("{} tensors; expected 2 or 3", parts.size()));
+  a.require(!parts.empty() && parts.size() <= 3, fmt::format("{} tensors; expected 1 to 3", parts.size()));
   const int dim = a.dimension("dim", parts[0], 0);
   for (const Tensor& part : parts)
     for (int i = 0; i < parts[0].sizes.rank(); ++i)
       a.require(part.sizes.rank() == parts[0].sizes.rank() && (i == dim || part.sizes[i] == parts[0].sizes[i]),
                 fmt::format("tensors {} and {} do not fit", text_of(parts[0].sizes), text_of(part.sizes)));
   n.session().recorder.host(HostClass::concatenate);
+  if (parts.size() == 1) return aten::copied(n.session(), parts[0]);
   if (parts.size() == 2) return aten::join(n.session(), {&parts[0], &parts[1]}, dim);
   return aten::join(n.session(), {&parts[0], &parts[1], &parts[2]}, dim);
+}
+
+/// An order of each row by chance: random numbers, sorted.
+ProgramValue shuffled(ProgramNetwork& n, const CallArguments& a) {
+  eager::Eager& eager = n.session();
+  const Dims sizes{a.count("rows"), a.count("count")};
+  eager.recorder.host(HostClass::pointwise, 3);
+  const Tensor random = eager.empty(sizes, DType::fp32), sorted = eager.empty(sizes, DType::fp32),
+               order = eager.empty(sizes, DType::int64);
+  aten::pointwise(eager, PointwiseFunction::other, {}, random);
+  eager.recorder.op(Sort{DType::fp32, sizes[0], sizes[1], 0, 0}, {&random}, {&sorted, &order});
+  return order;
+}
+/// Rows of x [batch, rows, width] by an index [batch, count], which is copied to every number of a row and kept.
+ProgramValue gather(ProgramNetwork& n, const CallArguments& a) {
+  eager::Eager& eager = n.session();
+  const Tensor &x = a.tensor("x"), &index = a.tensor("index");
+  a.require(x.sizes.rank() == 3 && index.sizes.rank() == 2 && index.sizes[0] == x.sizes[0],
+            fmt::format("rows {} by an index {}; expected [batch, rows, width] and [batch, count]", text_of(x.sizes),
+                        text_of(index.sizes)));
+  const Dims sizes{x.sizes[0], index.sizes[1], x.sizes[2]};
+  eager.recorder.host(HostClass::pointwise, 2);
+  const Tensor every = eager.empty(sizes, DType::int64);
+  aten::pointwise(eager, PointwiseFunction::cast, {&index}, every);
+  return aten::gathered_last(eager, x, every, sizes);
 }
 
 ProgramValue size(ProgramNetwork&, const CallArguments& a) {
@@ -240,6 +268,8 @@ constexpr ProgramFunction kShapes[] = {
     {"slice", "x, dim, first, last=None", slice},
     {"select", "x, dim, number=0", select},
     {"cat", "parts, dim=0", cat},
+    {"shuffled", "rows, count", shuffled},
+    {"gather", "x, index", gather},
     {"size", "x, dim", size},
     {"arange", "count", arange},
     {"zeros", "*sizes", filled<PointwiseFunction::fill>},
