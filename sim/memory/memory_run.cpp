@@ -71,8 +71,7 @@ class Runner {
         before_last_step_ = fingerprint();
       }
       result_.steps_run = static_cast<int>(i) + 1;
-      if (i + 1 == steps.size()) valley_ = valley_of_last_step();
-      if (!(i + 1 == steps.size() ? play_last_step() : play(steps[i].begin, steps[i].end))) return false;
+      if (!play(steps[i].begin, steps[i].end)) return false;
     }
     if (steps.size() == 1) return true;
     match_carried_storages();
@@ -81,7 +80,6 @@ class Runner {
       ++result_.steps_run;
       if (state == before_last_step_ && only_held()) break;  // it leaves the state as it finds it
       if (!repeat_last_step()) return false;
-      if (alike_at_valley_) break;
       const std::uint64_t next = fingerprint();
       if (next == state) break;
       state = next;
@@ -124,45 +122,7 @@ class Runner {
   }
   bool repeat_last_step() {
     for (const auto& [old, now] : carried_) std::swap(blocks_[old], blocks_[now]);
-    return play_last_step();
-  }
-
-  /// Where the last step holds least. Most that one step leaves to the next is gone there: where all that is left lies
-  /// as it lay in the run before, the rest does what it did. Nothing where that would save little.
-  [[nodiscard]] std::optional<std::uint32_t> valley_of_last_step() const {
-    if (options_.record_samples || !only_held() || collects_garbage()) return std::nullopt;
-    if (!program_.repeats.empty() || !program_.tokens.empty()) return std::nullopt;
-    const StepRange step = program_.steps.back();
-    std::int64_t held = 0, least = 0;
-    std::uint32_t valley = step.begin;
-    for (std::uint32_t i = step.begin; i < step.end; ++i) {
-      const Action& action = program_.actions[i];
-      if (action.kind == Action::Kind::allocate) held += program_.storages[action.index].bytes;
-      else if (action.kind == Action::Kind::free) held -= program_.storages[action.index].bytes;
-      if (held >= least) continue;
-      least = held;
-      valley = i + 1;
-    }
-    const bool saves = valley > step.begin && valley - step.begin < (step.end - step.begin) / 2;
-    return saves ? std::optional(valley) : std::nullopt;
-  }
-  bool play_last_step() {
-    const StepRange step = program_.steps.back();
-    if (!valley_ || !only_held()) return play(step.begin, step.end);
-    if (!play(step.begin, *valley_)) return false;
-    const std::uint64_t state = state_of_storages();
-    alike_at_valley_ = std::exchange(at_valley_, state) == state;
-    return alike_at_valley_ || play(*valley_, step.end);
-  }
-  /// Hash of where every storage lies, and of the blocks that are free.
-  [[nodiscard]] std::uint64_t state_of_storages() const {
-    std::uint64_t hash = fingerprint();
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (blocks_[i] == kNoBlock) continue;
-      hash = (hash ^ allocator_.address_of(blocks_[i])) * 0x9e3779b97f4a7c15u;
-      hash = (hash ^ hash >> 29 ^ i) * 0xff51afd7ed558ccdu;
-    }
-    return hash;
+    return play(program_.steps.back().begin, program_.steps.back().end);
   }
   void sample_one_more_step() {
     sampling_ = true;
@@ -317,11 +277,8 @@ class Runner {
 
   const StepProgram& program_;
   const MemoryOptions& options_;
-  std::uint64_t before_last_step_ = 0;      ///< fingerprint()
-  std::int64_t allocated_at_begin_ = 0;     ///< of the steady state
-  std::optional<std::uint32_t> valley_;     ///< entry of the program's actions
-  std::optional<std::uint64_t> at_valley_;  ///< state_of_storages() there, in the last run
-  bool alike_at_valley_ = false;
+  std::uint64_t before_last_step_ = 0;   ///< fingerprint()
+  std::int64_t allocated_at_begin_ = 0;  ///< of the steady state
   bool sampling_ = false, recording_ = false;
   std::optional<TokenMemory> tokens_;
   HeldMemory held_;

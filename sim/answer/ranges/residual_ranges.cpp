@@ -187,8 +187,8 @@ ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu, std::string
     look_at(chip, 0.0, software);
     return;
   }
-  for (const ResidualRanges::MeasuredChip& chip : ranges.chips_)
-    if (const double all = distances_of(gpu, chip.gpu()).back(); all < distance_) look_at(chip, all, software);
+  for (const Near& one : near())
+    if (one.of_time < distance_) look_at(*one.chip, one.of_time, software);
 }
 
 void ChipRanges::look_at(const ResidualRanges::MeasuredChip& chip, double distance, std::string_view software) {
@@ -203,7 +203,7 @@ const std::vector<ChipRanges::Near>& ChipRanges::near() const {
     std::vector<Near> all;
     for (const ResidualRanges::MeasuredChip& chip : ranges_->chips_) {
       const std::vector<double> distances = distances_of(*gpu_, chip.gpu());
-      std::copy_n(distances.begin(), kFamilies, all.emplace_back(Near{&chip, {}}).distance.begin());
+      std::copy_n(distances.begin(), kFamilies, all.emplace_back(Near{&chip, {}, distances.back()}).distance.begin());
     }
     return all;
   });

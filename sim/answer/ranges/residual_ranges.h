@@ -174,7 +174,8 @@ class ChipRanges {
   static constexpr std::size_t kFamilies = 7;
   struct Near {
     const ResidualRanges::MeasuredChip* chip;
-    std::array<double, kFamilies> distance;
+    std::array<double, kFamilies> distance;  ///< by the laws of each family
+    double of_time;                          ///< by all of them
   };
   using OnChip = ResidualRanges::OnChip;
   [[nodiscard]] std::optional<Range> on_this_gpu(const OnChip& measured, Seconds time) const;
