@@ -3,8 +3,7 @@
 // A sorted list of sizes, and for each its blocks by address: equal layers leave many blocks of few sizes, so that a
 // search looks at some dozen words (bench/allocator_bench.cpp), and at none where a size that is asked for, or of a
 // block that comes back, was met shortly before. A block alone of its size, as the rest of a large one that is split
-// again and again is, changes its size where it stands; a size whose last block was taken stays in the list for a
-// while, because a block of it often comes back. Short functions of every event are inlined by order: in a file
+// again and again is, changes its size where it stands. Short functions of every event are inlined by order: in a file
 // as large as those of a unity build the compiler leaves many as they are.
 #pragma once
 
@@ -70,7 +69,7 @@ class FreeBlocks {
     }
     Iterator& operator--() {
       if (list_ != kNoList && at_ + 1 < in_->lists_[list_].blocks.size()) ++at_;
-      else *this = in_->last_before(list_ != kNoList ? in_->place_of(list_) : in_->sizes_.size());
+      else *this = {in_, in_->sizes_[(list_ != kNoList ? in_->place_of(list_) : in_->sizes_.size()) - 1].list, 0};
       return *this;
     }
     bool operator==(const Iterator& other) const { return list_ == other.list_ && at_ == other.at_; }
@@ -88,17 +87,15 @@ class FreeBlocks {
   /// Returns the list that it now stands in, as replace() does.
   [[gnu::always_inline]] ListId insert(const FreeBlock& free) {
     const ListId list = list_of(free.order);
-    Entries& blocks = lists_[list].blocks;
-    empty_sizes_ -= blocks.empty() ? 1 : 0;
-    add(blocks, {free.address, free.block});
+    add(lists_[list].blocks, {free.address, free.block});
     return list;
   }
   void erase(const FreeBlock& free) { erase(position(free)); }
   [[gnu::always_inline]] void erase(Iterator at) {
     Entries& blocks = lists_[at.list_].blocks;
-    if (at.at_ + 1 == blocks.size()) blocks.pop_back();
+    if (blocks.size() == 1) erase_list(at.list_);
+    else if (at.at_ + 1 == blocks.size()) blocks.pop_back();
     else blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at.at_));
-    if (blocks.empty() && ++empty_sizes_ > kMostEmpty) erase_empty_sizes();
   }
   /// Erases the block at `at` and inserts another.
   [[gnu::always_inline]] ListId replace(Iterator at, const FreeBlock& by) {
@@ -128,9 +125,9 @@ class FreeBlocks {
   /// The smallest block of `stream` with at least `bytes` (lowest address first); end() where there is none.
   [[gnu::always_inline]] [[nodiscard]] Iterator best_fit(StreamId stream, std::int64_t bytes) const {
     const std::uint64_t order = FreeBlock::order_of(stream, bytes);
-    ListId& known = serving_[slot_of(order)];
+    ListId& known = known_[slot_of(order)];
     if (serves(known, order)) return front_of_list(known);
-    const std::size_t size = with_blocks(first_from(order));
+    const std::size_t size = first_from(order);
     const bool fits =
         size < sizes_.size() && sizes_[size].order >> FreeBlock::kSizeBits == order >> FreeBlock::kSizeBits;
     if (!fits) return end();
@@ -158,35 +155,17 @@ class FreeBlocks {
   static constexpr std::uint64_t kNoOrder = ~std::uint64_t{0};
   static constexpr ListId kNoList = 0;
   static constexpr std::size_t kKnown = 64;
-  static constexpr std::size_t kMostEmpty = 32;
 
   [[nodiscard]] Iterator front_of_list(ListId list) const { return {this, list, lists_[list].blocks.size() - 1}; }
-  [[nodiscard]] bool has_blocks(const Size& size) const { return !lists_[size.list].blocks.empty(); }
-  /// The first place from `size` on that has blocks.
-  [[nodiscard]] std::size_t with_blocks(std::size_t size) const {
-    while (size < sizes_.size() && !has_blocks(sizes_[size])) ++size;
-    return size;
-  }
   [[nodiscard]] Iterator front_of(std::size_t size) const {
-    size = with_blocks(size);
     return size < sizes_.size() ? front_of_list(sizes_[size].list) : end();
-  }
-  /// The last block of a size in front of place `size`, where there is one.
-  [[nodiscard]] Iterator last_before(std::size_t size) const {
-    do --size;
-    while (!has_blocks(sizes_[size]));
-    return {this, sizes_[size].list, 0};
   }
   /// Its blocks are the smallest of at least that size.
   [[nodiscard]] bool serves(ListId list, std::uint64_t order) const {
-    std::size_t place = lists_[list].place;
-    const bool fits = place < sizes_.size() && sizes_[place].list == list && sizes_[place].order >= order &&
-                      sizes_[place].order >> FreeBlock::kSizeBits == order >> FreeBlock::kSizeBits &&
-                      has_blocks(sizes_[place]);
-    if (!fits) return false;
-    for (; place > 0 && sizes_[place - 1].order >= order; --place)
-      if (has_blocks(sizes_[place - 1])) return false;
-    return true;
+    const std::size_t place = lists_[list].place;
+    return place < sizes_.size() && sizes_[place].list == list && sizes_[place].order >= order &&
+           sizes_[place].order >> FreeBlock::kSizeBits == order >> FreeBlock::kSizeBits &&
+           (place == 0 || sizes_[place - 1].order < order);
   }
   static std::size_t slot_of(std::uint64_t order) { return order * 0x9e3779b97f4a7c15u >> 58; }
   /// Where a list stands in `sizes_`.
@@ -229,33 +208,28 @@ class FreeBlocks {
     return known = sizes_[size].list;
   }
   void make_list(std::size_t at, std::uint64_t order) {
-    if (unused_.empty()) {
-      unused_.push_back(static_cast<ListId>(lists_.size()));
+    if (empty_.empty()) {
+      empty_.push_back(static_cast<ListId>(lists_.size()));
       lists_.emplace_back();
     }
-    const ListId list = unused_.back();
-    unused_.pop_back();
+    const ListId list = empty_.back();
+    empty_.pop_back();
     lists_[list].order = order;
     lists_[list].place = static_cast<std::uint32_t>(at);
     sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(at), {order, list});
-    ++empty_sizes_;
   }
-  void erase_empty_sizes() {
-    std::erase_if(sizes_, [&](const Size& size) {
-      if (has_blocks(size)) return false;
-      lists_[size.list].order = kNoOrder;
-      unused_.push_back(size.list);
-      return true;
-    });
-    empty_sizes_ = 0;
+  /// With the last block in it.
+  void erase_list(ListId list) {
+    sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(place_of(list)));
+    lists_[list].blocks.clear();
+    lists_[list].order = kNoOrder;
+    empty_.push_back(list);
   }
 
-  std::vector<Size> sizes_;                                   ///< ascending; some have no block
+  std::vector<Size> sizes_;                                   ///< those there are, ascending
   std::vector<OfOneSize> lists_ = std::vector<OfOneSize>(1);  ///< the first is kNoList
-  std::vector<ListId> unused_;                                ///< entries of `lists_` that stand for no size
-  std::size_t empty_sizes_ = 0;                               ///< of `sizes_`, without blocks
-  std::array<ListId, kKnown> known_{};                        ///< lists of sizes met lately, by slot_of()
-  mutable std::array<ListId, kKnown> serving_{};              ///< lists that requests were served from lately, likewise
+  std::vector<ListId> empty_;                                 ///< entries of `lists_` that stand for no size
+  mutable std::array<ListId, kKnown> known_{};                ///< lists of sizes met lately, by slot_of()
 };
 
 }  // namespace ridgeline
