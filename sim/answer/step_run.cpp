@@ -11,6 +11,7 @@
 #include "sim/answer/parallel/parallel_prediction.h"
 #include "sim/answer/peak.h"
 #include "sim/answer/ranges/beyond_measured.h"
+#include "sim/answer/ranges/unknown_run.h"
 #include "sim/answer/replay.h"
 #include "sim/answer/step_reasons.h"
 #include "sim/hierarchy/make_engine.h"
@@ -275,6 +276,7 @@ const StepRun::Step& StepRun::described_step() const {
     step.low = std::min(step.time, step_with(host, range.low, host.least_factor()));
     step.high =
         std::max(step.time, step_with(host, range.high, host.most_factor())) + unproven_overlap(program(), line, s);
+    widen_for_unknown_run(step, s);
     step.host = share_of(host, line);
     step.clock = line.clock;
     step.held = line.held;

@@ -104,5 +104,44 @@ TEST(ResidualTable, TheFileHasALineForEachKindAndIsReadBack) {
   EXPECT_EQ(json::parse(text), json(table));
 }
 
+ValidatedStep made_step(const char* publisher, double measured, bool known_host = false, const char* seen_by = "") {
+  ValidatedStep step;
+  step.measured.publisher = publisher, step.measured.seen_by = seen_by, step.measured.source = "public";
+  step.measured.step_time = Seconds{measured};
+  step.predicted.step.time = Seconds{1.0};
+  step.scenario.gpu.name = "a";
+  step.scenario.host.known = known_host;
+  return step;
+}
+
+// Five publishers have a fifth of the weight each: one of 1,000 rows hides no other.
+TEST(ResidualTable, RunsOfUnknownMachinesWeighByTheirPublishers) {
+  std::vector<ValidatedStep> steps(1000, made_step("many", 1.0));
+  for (const auto& [publisher, measured] : {std::pair{"b", 0.9}, {"c", 1.1}, {"d", 1.2}, {"e", 1.05}})
+    steps.push_back(made_step(publisher, measured));
+  EXPECT_EQ(json(residual_table({}, steps)["runs"]), json({0.9, 1.2, 5, 1004}));
+  const RunErrors without = errors_of_unknown_runs(steps, "d");
+  EXPECT_EQ(without.publishers, 4);
+  EXPECT_DOUBLE_EQ(without.high, 1.1);
+  EXPECT_FALSE(residual_table({}, std::vector<ValidatedStep>(99, made_step("one", 1.0))).contains("runs"));
+}
+
+TEST(ResidualTable, RunsThatAFitSawOrBesideKnownHostsSayNothingOfOthers) {
+  std::vector<ValidatedStep> steps;
+  for (const char* publisher : {"a", "b", "c", "d", "e"}) steps.push_back(made_step(publisher, 1.0));
+  steps.push_back(made_step("f", 3.0, true));
+  steps.push_back(made_step("g", 3.0, false, "scale of its host"));
+  steps.push_back(made_step("", 3.0));
+  steps.push_back(made_step("h", 3.0));
+  steps.back().measured.source = "public, not comparable";
+  EXPECT_EQ(json(residual_table({}, steps)["runs"]), json({1.0, 1.0, 5, 5}));
+}
+
+TEST(ResidualTable, APublisherIsTheRepositoryOrPageOfASource) {
+  EXPECT_EQ(publisher_of("pytorch/ao@36027d82:README.md (8 H100)"), "pytorch/ao");
+  EXPECT_EQ(publisher_of("fla-org/flash-linear-attention issue 32"), "fla-org/flash-linear-attention");
+  EXPECT_EQ(publisher_of("arXiv:2205.05198, table 5"), "arXiv:2205.05198");
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -132,6 +132,9 @@ ResidualRanges ResidualRanges::from(const nlohmann::json& table) {
   for (const auto& [engine, families] : table.at("elsewhere").items()) result.elsewhere_[engine] = cells_of(families);
   if (const auto steps = table.find("steps"); steps != table.end())
     for (const auto& [gpu, one] : steps->items()) result.steps_[gpu] = {one.at(0).get<int>(), one.at(1).get<double>()};
+  if (const auto runs = table.find("runs"); runs != table.end())
+    result.runs_ = {std::min(1.0, runs->at(0).get<double>()), std::max(1.0, runs->at(1).get<double>()),
+                    runs->at(2).get<int>()};
   if (const auto most = table.find("most"); most != table.end())
     for (const auto& [quantity, value] : most->items()) result.most_[quantity] = value.get<double>();
   return result;

@@ -95,6 +95,12 @@ class ResidualRanges {
     int count = 0;
     double median = 0;
   };
+  /// Factors on the time of a step on a machine that nobody here measured; 1 and 1 where no run is known.
+  struct UnknownRuns {
+    double low = 1, high = 1;
+    int publishers = 0;
+  };
+  [[nodiscard]] const UnknownRuns& unknown_runs() const { return runs_; }
   /// Nothing where no step was measured on it.
   [[nodiscard]] std::optional<MeasuredSteps> steps_on(const std::string& gpu) const;
   /// The largest of each quantity ("gpus", "sequence_length", "micro_batch") among measured steps; 0 where none is.
@@ -150,6 +156,7 @@ class ResidualRanges {
   std::map<std::string, Cells, std::less<>> elsewhere_;  ///< families, by engine
   std::map<std::string, MeasuredSteps, std::less<>> steps_;
   std::map<std::string, double, std::less<>> most_;
+  UnknownRuns runs_;
   KnownKinds known_;
 };
 

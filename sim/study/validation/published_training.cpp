@@ -31,6 +31,7 @@ std::vector<PublishedTraining> load_published_training(const MeasuredFile& file)
       return row["measured"][key].get<std::int64_t>();
     };
     result.push_back({.id = row["id"],
+                      .publisher = file.name.starts_with("public/") ? publisher_of(row.value("source", "")) : "",
                       .scenario = load_scenario(source),
                       .step_time = Seconds{row["measured"]["step_time_s"].get<double>()},
                       .peak_allocated = std::max(bytes("peak_allocated_bytes"), bytes("allocated_of_other_rank")),
@@ -52,6 +53,7 @@ std::vector<ValidatedStep> validate_published_training(const std::string& folder
       step.measured.name = row.id;
       step.measured.source = fmt::format("several GPUs, {}{}",
                                          file->name.starts_with("public/") ? "public, " : "ours, ", file->machine.name);
+      step.measured.publisher = row.publisher;
       step.measured.seen_by = row.held_out ? "" : file->seen_by;
       step.measured.step_time = row.step_time;
       if (!row.scenario.training.parallel

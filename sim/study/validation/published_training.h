@@ -16,6 +16,7 @@ namespace ridgeline {
 
 struct PublishedTraining {
   std::string id;
+  std::string publisher;  ///< none for own steps
   Scenario scenario;
   Seconds step_time;
   std::optional<std::int64_t> peak_allocated, peak_reserved;

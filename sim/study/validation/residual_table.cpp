@@ -259,7 +259,37 @@ void add_steps(nlohmann::ordered_json& table, std::span<const ValidatedStep> ste
   for (const auto& [quantity, value] : most) table["most"][quantity] = value;
 }
 
+void add_runs(nlohmann::ordered_json& table, std::span<const ValidatedStep> steps) {
+  const RunErrors errors = errors_of_unknown_runs(steps);
+  if (errors.publishers < kFewestPublishers) return;
+  table["runs"] = {rounded(errors.low), rounded(errors.high), errors.publishers, errors.rows};
+}
+
 }  // namespace
+
+bool of_unknown_machine(const ValidatedStep& step) {
+  const MeasuredStep& measured = step.measured;
+  return !measured.publisher.empty() && measured.seen_by.empty() && !step.scenario.host.known && measured.step_time &&
+         measured.source.find("not comparable") == std::string::npos;
+}
+
+RunErrors errors_of_unknown_runs(std::span<const ValidatedStep> steps, std::string_view left_out) {
+  std::map<std::string, std::vector<double>> publishers;
+  RunErrors errors;
+  for (const ValidatedStep& step : steps) {
+    if (!of_unknown_machine(step) || step.measured.publisher == left_out) continue;
+    publishers[step.measured.publisher].push_back(ratio(*step.measured.step_time, step.predicted.step.time));
+    ++errors.rows;
+  }
+  if (publishers.empty()) return errors;
+  Sample sample;
+  for (const auto& [name, ratios] : publishers) add(sample, ratios, 1.0);
+  const ResidualBounds bounds = bounds_of(sample);
+  errors.publishers = publishers.size();
+  errors.low = std::min(1.0, bounds.low);
+  errors.high = std::max(1.0, bounds.high);
+  return errors;
+}
 
 nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases, std::span<const ValidatedStep> steps) {
   std::map<std::string, EngineTable> engines;
@@ -285,6 +315,7 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases, std:
     table["elsewhere"][engine] = of_engine.elsewhere();
   }
   add_steps(table, steps);
+  add_runs(table, steps);
   return table;
 }
 

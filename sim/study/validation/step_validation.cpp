@@ -157,9 +157,10 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     MeasuredStep m;
     m.name = row["id"];
     m.seen_by = file.seen_by;
+    m.publisher = publisher_of(row.value("source", ""));
     m.source = several ? "several GPUs, public" : "public";
     if (!run.comparable) m.source += ", not comparable";
-    m.compiled = scenario["training"].value("compile", false);
+    m.compiled = scenario.value("training", json::object()).value("compile", false);
     const json& measured = row["measured"];
     if (measured.contains("step_time_s")) m.step_time = Seconds{measured["step_time_s"].get<double>()};
     if (measured.contains("device_used_bytes")) m.device_used = measured["device_used_bytes"].get<std::int64_t>();
@@ -174,6 +175,8 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
 }
 
 }  // namespace
+
+std::string publisher_of(std::string_view source) { return std::string(source.substr(0, source.find_first_of("@, "))); }
 
 std::span<const std::string_view> steps_that_fit_the_h100_host() {
   static constexpr std::array<std::string_view, 8> kNames{

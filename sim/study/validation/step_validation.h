@@ -15,6 +15,7 @@ namespace ridgeline {
 struct MeasuredStep {
   std::string name, source;  ///< source: "h200", "h200/more", "h200/compile/heldout"; "public"
   std::string seen_by;       ///< which fit saw it, in words; none where empty
+  std::string publisher;     ///< repository or page that published it; none for own steps
   bool compiled = false, transformer = true;
   bool host_fitted = false;  ///< the scale of its host was fitted on its step time
   std::optional<Seconds> step_time, host_time, gpu_busy;
@@ -37,6 +38,9 @@ std::span<const std::string_view> steps_that_fit_the_h100_host();
 
 /// Steps of one GPU on `hardware` that were measured for this program, without a prediction.
 std::vector<ValidatedStep> own_steps(const std::string& folder, std::string_view hardware);
+
+/// Repository or page of a source as rows state it: "pytorch/ao" of "pytorch/ao@36027d82:README.md (8 H100)".
+std::string publisher_of(std::string_view source);
 
 /// Every step of the index in `folder` that can be described, predicted with the measured numbers of its GPU.
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
