@@ -46,11 +46,17 @@ enum class OptimizerKind : std::uint8_t {
   bert_adam             ///< of the first BERT codes: no correction of bias, one loop of its own that clips each tensor
 };
 enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
+/// What of an optimizer on one GPU lies in the host's memory, where it steps (torchao's CPUOffloadOptimizer): nothing;
+/// states, with copies of weights and gradients; gradients too, which the device drops when they were copied.
+enum class OptimizerOffload : std::uint8_t { none, states, gradients };
 struct OptimizerDescription {
   OptimizerKind kind = OptimizerKind::adamw;
   OptimizerImplementation implementation = OptimizerImplementation::foreach;
   bool paged = false;        ///< states lie in unified memory, which PyTorch's allocator does not hold (bitsandbytes)
   bool in_backward = false;  ///< each parameter has its own, which steps when its gradient has arrived
+  OptimizerOffload offload = OptimizerOffload::none;
+  /// Gradients leave the device inside the backward pass.
+  [[nodiscard]] bool drops_gradients() const { return in_backward || offload == OptimizerOffload::gradients; }
   /// An optimizer of bitsandbytes: states in unified memory, one kernel a tensor.
   [[nodiscard]] bool of_bitsandbytes() const {
     return kind == OptimizerKind::adamw_8bit || kind == OptimizerKind::lion_8bit ||
@@ -145,8 +151,9 @@ struct TrainingDescription {
   bool reorders_compiled = true;       ///< torch.compile orders kernels by the memory they leave in use
   bool jit_draws_by_four = false;      ///< kernels of torch.jit.script use all four numbers of a draw
   bool mask_always_added = false;      ///< eager attention adds a mask in fp32 to every score, of ones too
-  bool mask_given = false;  ///< one of Transformers' models is compiled: nobody can look whether its mask hides
-                            ///< anything that a kernel would not hide by itself, so that fused attention gets it
+  bool mask_given = false;       ///< one of Transformers' models is compiled: nobody can look whether its mask hides
+                                 ///< anything that a kernel would not hide by itself, so that fused attention gets it
+  bool mask_of_padding = false;  ///< rows of a micro-batch differ in length: attention gets a mask that hides padding
   ClippingStyle clipping_style;
   int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer

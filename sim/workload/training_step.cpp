@@ -13,11 +13,11 @@
 #include "sim/workload/families/preference_loss.h"
 #include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
+#include "sim/workload/optimizers/gradient_hooks.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
-#include "sim/workload/optimizers/step_in_backward.h"
 #include "sim/workload/parallel/apex_data_parallel.h"
 #include "sim/workload/parallel/compiled_blocks.h"
 #include "sim/workload/parallel/compiled_parts.h"
@@ -82,13 +82,13 @@ class TrainingLoop {
       return;
     }
     wrap(model);
-    if (training.optimizer.in_backward)
-      steps_.emplace(eager_, *optimizer_, family_->parameters, [this] { return blocks_ && blocks_->running(); });
+    hooks_ = optimizers::make_gradient_hooks(eager_, *optimizer_, family_->parameters, training.optimizer,
+                                             [this] { return blocks_ && blocks_->running(); });
     if (training.parallel.compiled && training.parallel.compiles_blocks()) {
       blocks_.emplace(eager_, family_->parameters, training, family_->wrapper);
       family_->wrapper = &*blocks_;
       blocks_->behind_block = [this] {
-        if (steps_) steps_->catch_up();
+        if (hooks_) hooks_->catch_up();
       };
     }
     if (training.parallel.pipelined())
@@ -161,7 +161,7 @@ class TrainingLoop {
     eager_.recorder.end_step();
   }
 
-  /// Experts that are sharded apart from what is no expert; null: there are none.
+  /// Experts sharded apart from what is no expert; null: none.
   [[nodiscard]] eager::Parameters* of_experts() { return sharded_ ? &sharded_->shards_of_experts() : nullptr; }
 
   /// Gradients of experts that are spread over ranks.
@@ -173,6 +173,7 @@ class TrainingLoop {
   }
 
   void update(eager::Parameters& list, const Tensor& overflow_flag) {
+    if (hooks_) return hooks_->step();
     if (sharded_ && sharded_->on_host()) return sharded_->update_on_host(training_.optimizer);
     const bool first = list.front().states.empty();
     if (sharded_ || holds_dtensors())
@@ -294,7 +295,7 @@ class TrainingLoop {
       if (blocks_) blocks_->begin_backward();
       eager_.tape.run(eager_, root, one);
       if (blocks_) blocks_->end_backward();
-      if (number == 0 && !training_.optimizer.in_backward && !sharded_ && !megatron_ && !deepspeed_ && !devices_)
+      if (number == 0 && !training_.optimizer.drops_gradients() && !sharded_ && !megatron_ && !deepspeed_ && !devices_)
         family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
@@ -325,7 +326,6 @@ class TrainingLoop {
            (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
   }
 
-  /// loss.item(): the number comes to the host, which waits for it.
   void read_loss() { optimizers::read_on_host(eager_, eager_.empty({}, DType::fp32)); }
 
   OpTrace& trace_;
@@ -348,7 +348,7 @@ class TrainingLoop {
   std::optional<parallel::LayerSplit> devices_;
   std::optional<parallel::Replicas> replicas_;
   std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
-  std::optional<optimizers::StepInBackward> steps_;
+  std::unique_ptr<optimizers::GradientHooks> hooks_;
   std::optional<parallel::CompiledBlocks> blocks_;  ///< torch.compile of each by itself
   std::optional<parallel::MegatronStages> stages_;
   std::unique_ptr<deepspeed::Engine> deepspeed_;

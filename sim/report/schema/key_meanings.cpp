@@ -31,6 +31,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.gradient_clipping", "Largest norm of the gradients"},
     {kScenario, "training.gradient_clipper", "Who clips: torch.nn.utils.clip_grad_norm_, or apex's kernels over lists"},
     {kScenario, "training.optimizer.paged", "States of bitsandbytes' adamw, adamw-8bit, lion or lion-8bit lie in unified memory (PagedAdamW8bit, PagedAdamW32bit), which PyTorch's allocator does not hold; their pages are taken to stay on the device"},
+    {kScenario, "training.optimizer.offload", "What lies in the host's pinned memory, where the optimizer steps (torchao's CPUOffloadOptimizer): nothing (none), states with copies of weights and gradients (states), gradients too, which leave the device as they arrive (gradients); goes with adamw or adam on one GPU"},
     {kScenario, "training.optimizer.in_backward", "Each parameter has an optimizer of its own, which steps when its gradient has arrived and drops it (torchtune's optimizer_in_bwd); goes with one GPU and one micro-batch"},
     {kScenario, "training.tf32", "Whether fp32 matmuls may use TF32 (torch.backends.cuda.matmul.allow_tf32): those of fp32 training, or those that stay in fp32 under autocast. Not given: PyTorch's default, false (before 1.12 true under autocast)"},
     {kScenario, "training.cudnn_tf32", "Whether fp32 convolutions may use TF32 (torch.backends.cudnn.allow_tf32); not given: true, PyTorch's default"},

@@ -5,16 +5,18 @@
 #include <functional>
 #include <vector>
 
-#include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/optimizers/gradient_hooks.h"
 
 namespace ridgeline::optimizers {
 
-class StepInBackward {
+class StepInBackward final : public GradientHooks {
  public:
   /// `waits`: whether a compiled graph runs, behind which hooks are called.
   StepInBackward(eager::Eager& eager, Optimizer& optimizer, eager::Parameters& parameters, std::function<bool()> waits);
   /// Steps what waited for the end of a graph.
-  void catch_up();
+  void catch_up() override;
+  /// Every parameter has stepped.
+  void step() override {}
 
  private:
   void step(eager::Parameter& parameter);
