@@ -7,6 +7,7 @@
 #include <future>
 #include <utility>
 
+#include "sim/answer/lengths_of_batches.h"
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/parallel/parallel_prediction.h"
 #include "sim/answer/peak.h"
@@ -277,6 +278,7 @@ const StepRun::Step& StepRun::described_step() const {
     step.high =
         std::max(step.time, step_with(host, range.high, host.most_factor())) + unproven_overlap(program(), line, s);
     widen_for_unknown_run(step, s);
+    spread_over_lengths(step, *this);
     step.host = share_of(host, line);
     step.clock = line.clock;
     step.held = line.held;
@@ -306,6 +308,7 @@ const StepPrediction& StepRun::step() const { return described_step().step; }
 
 const MemoryPrediction& StepRun::memory() const {
   if (const PipelineRun* stages = pipeline()) return stages->fullest().memory();
+  if (scenario_.lengths) return longest().memory();
   return memory_.get([&] {
     if (!knows_allocations(scenario_)) return memory_as_recorded(recording()->measured, scenario_);
     const StepProgram& made = written_program();
@@ -337,8 +340,17 @@ const MemoryPrediction& StepRun::memory() const {
   });
 }
 
+const StepRun& StepRun::longest() const {
+  return *longest_.get([&] {
+    auto run = std::make_unique<StepRun>(session_, with_one_length(scenario_, scenario_.lengths->longest()), engine_);
+    run->expects_memory_run_ = expects_memory_run_;
+    return run;
+  });
+}
+
 const MemoryResult& StepRun::memory_run() const {
   if (const PipelineRun* stages = pipeline()) return stages->shown().memory_run();
+  if (scenario_.lengths) return longest().memory_run();
   return memory_run_.get([&] {
     if (!knows_allocations(scenario_))
       throw UserError(fmt::format(

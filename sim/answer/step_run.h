@@ -55,6 +55,8 @@ class StepRun {
   /// The recording of a recorded step, made ready for the scenario's GPU and software; null for others.
   [[nodiscard]] const trace::Replayable* recording() const;
 
+  /// The same with sequences of the longest length alone, whose memory is this step's (Scenario::lengths).
+  [[nodiscard]] const StepRun& longest() const;
   /// The same with every token of a generation written out, for what shows kernels one by one; itself where all are.
   /// Throws UserError where there are more than are worth it.
   [[nodiscard]] const StepRun& every_token() const;
@@ -112,7 +114,7 @@ class StepRun {
   Lazy<MemoryPrediction> memory_;
   Lazy<MemoryResult> memory_run_;
   Lazy<Prediction> prediction_;
-  Lazy<std::unique_ptr<StepRun>> every_token_;
+  Lazy<std::unique_ptr<StepRun>> every_token_, longest_;
 };
 
 /// The prediction of a run that shares nothing. Throws as StepRun does.

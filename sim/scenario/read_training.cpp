@@ -224,6 +224,16 @@ void read_fine_tuning(const Mapping& mapping, const Software& software, const Ne
   t.lora = read_lora(mapping["lora"], t, section.compile, software);
 }
 
+/// What several GPUs do not go with.
+void check_several_gpus(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+  check_compiled(mapping, t, compile);
+  if (compile && t.data_parallel == DataParallel::apex)
+    mapping["data_parallel"].fail("apex with compile: true is not modelled: expected none");
+  if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");
+  if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)
+    mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");
+}
+
 }  // namespace
 
 /// TF32 is of fp32 arithmetic, and two types of weights and arithmetic are autocast's.
@@ -240,6 +250,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   const Mapping mapping(section, {"micro_batch",
                                   "sequence_length",
                                   "packed_lengths",
+                                  "lengths",
                                   "gradient_accumulation",
                                   "precision",
                                   "attention",
@@ -267,7 +278,9 @@ TrainingSection read_training(const Value& section, const Software& software, co
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
-  t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24}, network.only_length);
+  const std::optional<BatchedLengths> lengths = read_lengths(mapping["lengths"]);
+  t.sequence_length = mapping["sequence_length"].integer(
+      {1, 1 << 24}, lengths && !lengths->packed ? std::optional(lengths->lengths.longest()) : network.only_length);
   t.packed_lengths = read_packed_lengths(mapping["packed_lengths"], t.sequence_length);
   t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 1 << 18}, 1);
   result.assumes_precision = !mapping.has("precision");
@@ -291,6 +304,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (t.preference) t.micro_batch *= 2;  // pairs
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
+  if (cluster != nullptr) t.parallel = read_parallel(mapping["parallel"], *cluster);
+  if (lengths) take_lengths(mapping, *lengths, network.only_length.has_value(), result.lengths, t);
   if (cluster == nullptr) {
     read_fine_tuning(mapping, software, network, result);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
@@ -299,20 +314,12 @@ TrainingSection read_training(const Value& section, const Software& software, co
     check_preference(mapping, t, result.compile);
     return result;
   }
-  t.parallel = read_parallel(mapping["parallel"], *cluster);
   read_fine_tuning(mapping, software, network, result);
   check_forward_pass(mapping, t, result.compile);
   read_scaled(mapping, t, result.compile);
   check_ways(mapping, t);
   check_preference(mapping, t, result.compile);
-  if (t.parallel.gpus() > 1) {
-    check_compiled(mapping, t, result.compile);
-    if (result.compile && t.data_parallel == DataParallel::apex)
-      mapping["data_parallel"].fail("apex with compile: true is not modelled: expected none");
-    if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");
-    if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)
-      mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");
-  }
+  if (t.parallel.gpus() > 1) check_several_gpus(mapping, t, result.compile);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "sim/config/value.h"
 #include "sim/hardware/software.h"
 #include "sim/network/cluster.h"
+#include "sim/scenario/sequence_lengths.h"
 #include "sim/workload/training.h"
 
 namespace ridgeline {
@@ -14,7 +15,8 @@ namespace ridgeline {
 struct TrainingSection {
   TrainingDescription training;
   bool compile = false, cuda_graphs = false;
-  bool assumes_precision = false;  ///< the section names none
+  bool assumes_precision = false;            ///< the section names none
+  std::optional<SequenceLengths> lengths{};  ///< of sequences; training.sequence_length is the longest
 };
 
 /// Facts of the network that defaults depend on.

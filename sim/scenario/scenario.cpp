@@ -201,6 +201,12 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   scenario.title = root["title"].text(
       fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
   check_together(scenario, root[scenario.training.inference ? "inference" : "training"]);
+  if (!section.lengths) return;
+  // The longest was checked; Transformers hands a mask to attention where a row is padded.
+  TrainingDescription& t = scenario.training;
+  t.mask_of_padding = t.micro_batch > 1 && t.attention == AttentionRequest::sdpa && !scenario.model.written_plain();
+  scenario.lengths = section.lengths;
+  t.sequence_length = typical_length(*section.lengths, t);
 }
 
 /// Of GPUs that are the scenario's own where it names one too.

@@ -18,6 +18,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/software.h"
 #include "sim/network/cluster.h"
+#include "sim/scenario/sequence_lengths.h"
 #include "sim/scenario/whole_run.h"
 #include "sim/workload/model.h"
 #include "sim/workload/training.h"
@@ -70,9 +71,10 @@ struct Scenario {
   std::shared_ptr<const RecordedWorkload> recorded;
   AllocatorSettings allocator;
   bool compile = false, cuda_graphs = false;
+  std::optional<SequenceLengths> lengths{};  ///< of sequences; training.sequence_length is a typical micro-batch's
   bool assumes_precision = false;  ///< nobody named one: training.precision is what networks of that size usually have
   MeasuredBeside measured;
-  std::optional<WholeRun> run;  ///< how much is trained
+  std::optional<WholeRun> run;                 ///< how much is trained
   std::shared_ptr<const AskedScenario> asked;  ///< null where load_scenario did not make it
 };
 

@@ -9,7 +9,8 @@ StepAmount amount_of_step(const Scenario& s) {
     // The devices of one process share a micro-batch.
     const std::int64_t batches = t.parallel.one_process() ? 1 : t.parallel.data;
     const std::int64_t samples = t.micro_batch * t.gradient_accumulation * batches;
-    return {static_cast<double>(samples), static_cast<double>(samples * t.sequence_length)};
+    const double tokens = s.lengths ? s.lengths->mean() : static_cast<double>(t.sequence_length);
+    return {static_cast<double>(samples), static_cast<double>(samples) * tokens};
   }
   const std::int64_t tokens =
       t.inference->sequences * (t.inference->new_tokens > 0 ? t.inference->new_tokens : t.sequence_length);

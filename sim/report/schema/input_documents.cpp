@@ -84,7 +84,7 @@ void join(std::vector<InputKey>& keys, const std::vector<InputKey>& more) {
 /// What a scenario that trains, one that generates and a recorded one take.
 std::vector<InputKey> scenario_keys() {
   Descriptions known;
-  const std::set<std::string> names{"title",  "hardware", "model",       "host",   "software",
+  const std::set<std::string> names{"title",  "hardware", "model",       "host",    "software",
                                     "engine", "trace",    "recorded_on", "cluster", "from"};
   const auto read = [&known](const Node& tree) { (void)load_shared_scenario(tree, {}, known); };
   const auto of = [&](const char* text) {
@@ -95,6 +95,8 @@ std::vector<InputKey> scenario_keys() {
   std::vector<InputKey> keys =
       of("{title: t, hardware: nvidia-a100-sxm4-80gb, host: default, software: pytorch-2.11, model: gpt2, training: "
          "{micro_batch: 1, sequence_length: 128}, measured: {source: s}, run: {examples: 100}}");
+  join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, training: {micro_batch: 1, lengths: {mean: 20, "
+                "longest: 128}}}"));
   join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, inference: {prompt_length: 128, new_tokens: 2}}"));
   join(keys,
        of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {data: 2}}}"));

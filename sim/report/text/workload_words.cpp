@@ -101,6 +101,8 @@ std::string training_line(const TrainingDescription& t) {
 }
 
 std::string workload_line(const Scenario& s) {
+  if (!s.recorded && s.lengths)
+    return fmt::format("{}, {}", training_line(s.training), words_of_lengths(*s.lengths, s.training));
   if (!s.recorded) return training_line(s.training);
   const trace::RecordingFile& file = *s.recorded->file;
   const std::string other = undescribed_gpu(*s.recorded), on = other.empty() ? file.gpu().name : other;

@@ -209,7 +209,8 @@ Tensor StackNetwork::visibility(std::int64_t rows, std::int64_t length) {
 
 // Of a stack that reads tokens, whatever its mask would hide; relative positions have theirs added anyway.
 bool StackNetwork::gets_mask() const {
-  return site_.training.mask_given && s_.takes_mask() && site_.attention != AttentionChoice::math;
+  return (site_.training.mask_given || site_.training.mask_of_padding) && s_.takes_mask() &&
+         site_.attention != AttentionChoice::math;
 }
 
 void StackNetwork::look_around(const Tensor& x, const Tensor& encoded, const Tensor& given, Around& around) {
