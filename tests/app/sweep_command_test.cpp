@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/study/sweep/sqlite.h"
+#include "sim/input/sqlite.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_path.h"
 

@@ -13,8 +13,8 @@
 #include <csignal>
 #include <random>
 
+#include "sim/input/sqlite.h"
 #include "sim/output/output_error.h"
-#include "sim/study/sweep/sqlite.h"
 #include "tests/support/sweep_fixture.h"
 
 namespace ridgeline {

@@ -10,9 +10,9 @@
 #include <map>
 #include <optional>
 
+#include "sim/input/sqlite.h"
 #include "sim/output/output_error.h"
 #include "sim/study/file_states.h"
-#include "sim/study/sweep/sqlite.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/units/user_error.h"
 

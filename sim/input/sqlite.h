@@ -20,9 +20,10 @@ struct Error : std::runtime_error {
 class Connection {
  public:
   /// Opens the database or makes an empty one.
-  explicit Connection(const std::string& path) {
+  explicit Connection(const std::string& path) : Connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {}
+  Connection(const std::string& path, int flags) {
     sqlite3* handle = nullptr;
-    const int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+    const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
     handle_.reset(handle);
     check(result);
   }
