@@ -6,7 +6,7 @@
 
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/lowering.h"
-#include "sim/trace/profiler/recorded_collectives.h"
+#include "sim/workload/kernel_family.h"
 
 namespace ridgeline {
 namespace {
@@ -14,10 +14,8 @@ namespace {
 bool has(const std::string& name, std::string_view part) { return name.find(part) != std::string::npos; }
 
 bool multiplies_matrices(const std::string& name) {
-  for (const std::string_view part : {"gemm", "cutlass", "nvjet", "xmma", "implicit_convolve", "winograd", "wgrad",
-                                      "dgrad", "fprop", "flash", "fmha", "s884", "s1688", "s16816"})
-    if (has(name, part)) return true;
-  return false;
+  const KernelFamily family = family_of_kernel(name);
+  return family == KernelFamily::gemm || family == KernelFamily::convolution || family == KernelFamily::attention;
 }
 
 bool crosses_host_link(const std::string& name) {
@@ -77,7 +75,7 @@ double carried_seconds(const std::vector<trace::MeasuredKernel>& kernels, const 
   double total = 0;
   for (const trace::MeasuredKernel& kernel : kernels) {
     // A collective goes with the links between GPUs, which the recording does not tell.
-    if (trace::is_collective_kernel(kernel.name)) {
+    if (is_collective_kernel(kernel.name)) {
       total += kernel.seconds;
       continue;
     }

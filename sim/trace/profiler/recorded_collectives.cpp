@@ -1,6 +1,7 @@
 #include "sim/trace/profiler/recorded_collectives.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "sim/trace/profiler/operator_stacks.h"
@@ -36,6 +37,23 @@ std::optional<DType> type_of(std::string_view name) {
   return std::nullopt;
 }
 
+/// What the ranks of a group share, as its description says: our own timelines', Megatron-LM's ("TENSOR_MODEL_PARALLEL_
+/// GROUP"), a device mesh's ("mesh_tp"). Data where it says nothing.
+GroupKind group_of(std::string description) {
+  std::transform(description.begin(), description.end(), description.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (std::uint8_t g = 0; g <= static_cast<std::uint8_t>(GroupKind::expert_data); ++g)
+    if (description == name_of(static_cast<GroupKind>(g))) return static_cast<GroupKind>(g);
+  if (description.find("data") != description.npos) return GroupKind::data;
+  constexpr std::pair<std::string_view, GroupKind> kWords[] = {
+      {"tensor", GroupKind::tensor},     {"mesh_tp", GroupKind::tensor},  {"context", GroupKind::context},
+      {"mesh_cp", GroupKind::context},   {"expert", GroupKind::expert},   {"mesh_ep", GroupKind::expert},
+      {"pipeline", GroupKind::pipeline}, {"mesh_pp", GroupKind::pipeline}};
+  for (const auto& [word, group] : kWords)
+    if (description.find(word) != description.npos) return group;
+  return GroupKind::data;
+}
+
 /// A reduction through shared memory, by the operator that launched it: all ranks of the job take part.
 std::optional<Collective> shared_memory_reduction(const ProfilerEvents& events, std::size_t op) {
   if (op == kNoOperator || events.world < 2) return std::nullopt;
@@ -63,15 +81,6 @@ std::map<std::size_t, std::size_t> operators_of(const ProfilerEvents& events, co
 
 }  // namespace
 
-bool is_collective_kernel(std::string_view name) {
-  if (name.starts_with("nccl") || name.starts_with("void nccl")) return true;
-  // Through memory that the GPUs see of each other: PyTorch's symmetric memory, vLLM's and TensorRT's own.
-  constexpr std::string_view kShared[] = {"multimem_all_", "one_shot_all_reduce", "two_shot_all_reduce",
-                                          "cross_device_reduce_", "allreduce_fusion_kernel"};
-  return std::any_of(std::begin(kShared), std::end(kShared),
-                     [&](std::string_view part) { return name.find(part) != name.npos; });
-}
-
 std::optional<Collective> collective_of(const GpuEvent::Message& message) {
   const std::optional<CollectiveKind> kind = kind_of(message.name);
   const std::optional<DType> type = type_of(message.type);
@@ -81,7 +90,7 @@ std::optional<Collective> collective_of(const GpuEvent::Message& message) {
                                                                  : message.sent;
   if (most <= 0) return std::nullopt;
   const std::int64_t ranks = *kind == CollectiveKind::send_recv ? 2 : message.ranks;
-  return Collective{*kind, GroupKind::data, *type, ranks, most * bytes_of(*type)};
+  return Collective{*kind, group_of(message.group), *type, ranks, most * bytes_of(*type)};
 }
 
 std::map<std::size_t, std::optional<Collective>> collective_kernels(const ProfilerEvents& events) {

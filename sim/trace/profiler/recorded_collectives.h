@@ -10,11 +10,9 @@
 
 #include "sim/trace/profiler/profiler_events.h"
 #include "sim/workload/collective.h"
+#include "sim/workload/kernel_family.h"
 
 namespace ridgeline::trace {
-
-/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", "void ncclKernel_...", "multimem_all_reduce_kernel".
-bool is_collective_kernel(std::string_view name);
 
 /// From what stands beside a kernel; `name` as torch.distributed or NCCL's process group has it ("allreduce",
 /// "_allgather_base"). Nothing where it is not one operation of known size.
