@@ -14,6 +14,7 @@ import re
 import resource
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -94,6 +95,28 @@ class Bytes:
         return self.put(data, span, self.chance.choice((b"9" * 400, b"a" * 5000, b"1, " * 3000, b"\t" * 100)))
 
 
+def nsight_report(path):
+    """A report of Nsight Systems with one step."""
+    database = sqlite3.connect(path)
+    work = "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER"
+    database.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
+    database.execute(f"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL ({work}, demangledName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER)")
+    database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER)")
+    database.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)")
+    database.execute("CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount INTEGER, computeMajor INTEGER, computeMinor INTEGER)")
+    database.execute("INSERT INTO TARGET_INFO_GPU VALUES (0, 'Tesla T4', 15843721216, 40, 7, 5)")
+    database.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "turing_fp16_s1688gemm_fp16_128x128"), (2, "cudaLaunchKernel_v7000")])
+    for number in range(20):
+        at = 1_000_000 + 100_000 * number
+        database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, 2)", (at, at + 5000, 7 << 24 | 7, number))
+        database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 7, ?, ?, 1, 8, 8, 1)", (at + 9000, at + 90_000, number, 7 << 24))
+    database.execute("INSERT INTO NVTX_EVENTS VALUES (900000, 3200000, 59, 'step 1', ?)", (7 << 24 | 7,))
+    database.commit()
+    database.close()
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def seeds(program, source, folder):
     """(kind, suffix, bytes, commands): `{}` of a command is the file; kinds that the server reads have its paths too."""
     def read(*names):
@@ -136,6 +159,11 @@ def seeds(program, source, folder):
             out.append((kind, ending, file.read(), commands, []))
     cases = b"\n".join(json.dumps(case).encode() for case in ({"op": "mm", "dtype": "bf16", "params": {"m": 128, "n": 256, "k": 64, "layout": "nt"}}, {"op": "layer_norm", "dtype": "fp32", "params": {"rows": 64, "cols": 768}}, {"op": "softmax", "dtype": "fp16", "params": {"rows": 64, "cols": 128}}))
     out.append(("kernel cases", ".jsonl", cases, ["kernels {} --hardware nvidia-t4", "kernels {} --hardware nvidia-a100-sxm4-80gb --engine simulate"], ["/api/kernels?hardware=nvidia-t4", "/api/kernels?hardware=nvidia-a100-sxm4-80gb&engine=simulate"]))
+    out.append(("nsight database", ".sqlite", nsight_report(os.path.join(folder, "report.sqlite")), ["replay {}", "replay {} --hardware nvidia-t4 --no-advice --format json"], []))
+    table = b"Time (%),Total Time (ns),Instances,Avg (ns),Name\n74.5,3500000,7,500000.0,\"void gemm<a, b>(int)\"\n25.5,1200000,3,400000.0,add\n\nTime (%),Total Time (us),Num Calls,Name\n60,4.5,2,cudaMemcpyAsync\n"
+    out.append(("profiler's table", ".csv", table, ["replay {}", "replay {} --recorded-on nvidia-t4 --hardware nvidia-l4 --format json"], []))
+    counters = b'"ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum","lts__t_sector_hit_rate.pct"\n"","","","","us","%"\n"0","gemm(int, int)","(128, 1, 1)","(4, 4, 1)","1,234.5","62.5"\n'
+    out.append(("counters", ".csv", counters, ["kernels {}", "kernels {} --format text"], []))
     out.append(("comparison", ".json", json.dumps({"sides": [{"scenario": {"hardware": "nvidia-t4", "model": "nanogpt-char", "training": {"micro_batch": 1, "sequence_length": 32}}}, {"scenario": {"hardware": "nvidia-t4", "model": "nanogpt-char", "training": {"micro_batch": 2, "sequence_length": 32}}, "label": "b", "set": ["training.precision=bf16"]}]}).encode(), [], ["/api/compare"]))
     return out
 

@@ -50,6 +50,9 @@ def commands(folder):
     for trace in [RECORDING, *traces]:
         yield "replay", False, ["replay", trace, "--hardware", "nvidia-a100-sxm4-80gb", "--no-advice"]
     yield "replay", False, ["replay", RECORDING, "--hardware", "nvidia-l4", "--memory-report", "--sensitivity"]
+    table = "tests/fuzz/corpus/profile_table/sums.csv"
+    for options in ([], ["--recorded-on", "nvidia-t4", "--hardware", "nvidia-l4"]):
+        yield "kernel_table", False, ["replay", table, *options]
     for options in ([BERT], T4, ["--model", "llama-7b", "--hardware", "nvidia-t4", "--seq", "512"]):
         yield "fit", False, ["fit", *options]
     yield "comparison", False, ["compare", BERT, "nvidia-h200-sxm-141gb", "--with", "training.precision=amp-fp16"]

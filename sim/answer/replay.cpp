@@ -14,6 +14,7 @@
 #include "sim/hardware/resource.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention/attention_choice.h"
+#include "sim/scenario/driver_names.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
@@ -227,11 +228,18 @@ ComparedPart compared_part(const trace::Replayable& recorded, const std::vector<
 }  // namespace
 
 std::string undescribed_gpu(const RecordedWorkload& workload) {
-  if (workload.recorded_on || workload.file->format() != trace::Format::pytorch_profiler) return "";
+  const trace::Format format = workload.file->format();
+  if (workload.recorded_on || (format != trace::Format::pytorch_profiler && format != trace::Format::nsight_systems))
+    return "";
   const trace::RecordedGpu gpu = workload.file->gpu();
   const std::string name = gpu.name.empty() ? "a GPU that the trace does not name" : fmt::format("'{}'", gpu.name);
   if (gpu.hip) return name + (gpu.name.empty() ? " and that is no NVIDIA GPU" : ", which is no NVIDIA GPU");
-  return gpu.name.empty() ? name : name + ", which hw/ does not describe";
+  if (gpu.name.empty()) return name;
+  const std::string nearest = nearest_hardware(gpu);
+  return name + (nearest.empty()
+                     ? ", which hw/ does not describe"
+                     : fmt::format(" ({} SMs, {:.0f} GiB), which hw/ does not describe: the nearest there is {}",
+                                   gpu.sms, static_cast<double>(gpu.memory) / (std::int64_t{1} << 30), nearest));
 }
 
 void leave_out_carried_traffic(StepTimes& times, const StepProgram& program, const trace::Replayable& recorded) {
@@ -290,6 +298,10 @@ ReplayResult replay_result(const StepRun& run) {
         compared_part(recorded, times, times_at_lower_clock(run, recorded), scenario.gpu.launch.kernel_fixed);
   result.prediction = run.prediction();
   result.defects = recorded.defects;
+  result.critical_path = recorded.critical_path;
+  const Gpu& gpu = run.scenario().gpu;
+  for (const trace::FormatUse& use : recorded.formats)
+    if (10 * gpu.compute_major + gpu.compute_minor < use.capability) result.cannot_run.push_back(use);
   result.undescribed_gpu = undescribed_gpu(*run.scenario().recorded);
   return result;
 }

@@ -50,6 +50,8 @@ struct ReplayResult {
   std::array<Seconds, kTimeClasses> measured_by_class{};
   Coverage coverage;
   ComparedPart compared;
+  trace::CriticalPath critical_path;         ///< of the recorded times
+  std::vector<trace::FormatUse> cannot_run;  ///< kernels of number formats whose instructions the GPU lacks
   trace::Defects defects;
   std::string undescribed_gpu;  ///< as the function of that name has it
 };

@@ -255,7 +255,9 @@ Seconds StepRun::step_beside(const Host& host) const {
 
 BusyRange StepRun::kernels_range() const {
   const ChipRanges& ranges = shared_kernels()->ranges();
-  return busy_range(launched_kernels(program()), timed(), ranges, engine_);
+  const bool recorded_here = scenario_.recorded && scenario_.recorded->recorded_on &&
+                             scenario_.recorded->recorded_on->name == scenario_.gpu.name;
+  return busy_range(launched_kernels(program()), timed(), ranges, engine_, recorded_here);
 }
 
 const StepRun::Step& StepRun::described_step() const {

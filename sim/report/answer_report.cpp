@@ -180,7 +180,9 @@ std::string answer_memory_snapshot(const StepRun& run) {
 }
 
 nlohmann::ordered_json answer_page_part(const StepRun& run, const Prediction& prediction, const std::string& title) {
-  return page_part(title, prediction, step_detail(run), run.scenario().gpu);
+  nlohmann::ordered_json part = page_part(title, prediction, step_detail(run), run.scenario().gpu);
+  if (run.scenario().recorded) part["critical_path"] = critical_path_json(run.recording()->critical_path);
+  return part;
 }
 
 }  // namespace ridgeline

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/json/prediction_json.h"
+#include "sim/report/text/brief_kernel_name.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/names.h"
 #include "sim/report/text/prediction_text.h"
@@ -106,6 +107,40 @@ void write_classes(std::string& out, const ReplayResult& r) {
   }
 }
 
+/// The recorded times' critical path: shares of each kind, then what takes most of it.
+void write_critical_path(std::string& out, const trace::CriticalPath& path) {
+  if (path.seconds <= 0.0) return;
+  auto to = std::back_inserter(out);
+  std::vector<std::string> kinds;
+  for (std::size_t i = 0; i < trace::kPathKinds; ++i) {
+    const auto kind = static_cast<trace::PathKind>(i);
+    const double share = path.of(kind) / path.seconds;
+    if (share >= 0.005) kinds.push_back(fmt::format("{} {:.0f} %", trace::name_of(kind), 100.0 * share));
+  }
+  write_wrapped(out, "  critical path ",
+                fmt::format("{} of the recording: {}", to_string(Seconds(path.seconds)), fmt::join(kinds, ", ")));
+  constexpr std::size_t kShown = 8;
+  constexpr double kLeast = 0.01;
+  for (std::size_t i = 0; i < std::min(kShown, path.parts.size()); ++i) {
+    const trace::CriticalPath::Part& part = path.parts[i];
+    if (part.seconds < kLeast * path.seconds) break;
+    fmt::format_to(to, "  {:>10} {:>8} {:>6}  {:<10} {}\n", to_string(Seconds(part.seconds)),
+                   share_of(part.seconds / path.seconds), part.count, trace::name_of(part.kind),
+                   brief_kernel_name(part.name).substr(0, 56));
+  }
+}
+
+void write_gpus(std::string& out, const trace::MeasuredStep& measured) {
+  if (measured.gpus.size() < 2) return;
+  std::vector<std::string> all;
+  constexpr std::size_t kShown = 16;
+  for (const trace::GpuUse& gpu : measured.gpus)
+    if (all.size() < kShown) all.push_back(fmt::format("{}: {}", gpu.device, to_string(Seconds(gpu.busy))));
+  write_wrapped(out, "  GPUs          ",
+                fmt::format("busy over the whole recording: {}{}", fmt::join(all, ", "),
+                            measured.gpus.size() > kShown ? ", ..." : ""));
+}
+
 /// Where a recording's kernels shared the GPU or take longer than they would without it, what is left of the error.
 void write_compared(std::string& out, const ComparedPart& c) {
   constexpr double kShared = 0.05;
@@ -140,6 +175,22 @@ void write_memory_line(std::string& out, const MemoryPrediction& m) {
 
 }  // namespace
 
+ordered_json critical_path_json(const trace::CriticalPath& path) {
+  if (path.seconds <= 0.0) return nullptr;
+  ordered_json kinds, parts = ordered_json::array();
+  for (std::size_t i = 0; i < trace::kPathKinds; ++i) {
+    const auto kind = static_cast<trace::PathKind>(i);
+    kinds[std::string(trace::name_of(kind))] = path.of(kind);
+  }
+  constexpr std::size_t kMost = 100;
+  for (std::size_t i = 0; i < std::min(kMost, path.parts.size()); ++i) {
+    const trace::CriticalPath::Part& part = path.parts[i];
+    parts.push_back(
+        {{"kind", trace::name_of(part.kind)}, {"name", part.name}, {"time_s", part.seconds}, {"count", part.count}});
+  }
+  return {{"time_s", path.seconds}, {"time_by_kind", std::move(kinds)}, {"parts", std::move(parts)}};
+}
+
 std::string replay_text(const std::string& file, const ReplayResult& r, Notes notes) {
   std::string out = fmt::format("{}: {}{}\n", file, trace::name_of(r.format),
                                 r.measured.gpu.empty() ? "" : fmt::format(" recorded on {}", r.measured.gpu));
@@ -150,7 +201,14 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
               "rest stays as recorded there\n",
               r.undescribed_gpu, share_of(r.coverage.of_gpu_time())) +
           out;
-  if (r.coverage.of_gpu_time() < 0.5)
+  if (r.format == trace::Format::nsight_systems && r.coverage.of_gpu_time() < 0.5)
+    out =
+        fmt::format(
+            "WITHOUT SHAPES: Nsight Systems records none; {} of the GPU time is carried over kernel by kernel from the "
+            "GPU of the report (torch.profiler with record_shapes=True makes it predictable)\n",
+            share_of(1.0 - r.coverage.of_gpu_time())) +
+        out;
+  else if (r.coverage.of_gpu_time() < 0.5)
     out = fmt::format(
               "UNDER HALF UNDERSTOOD: {} of the GPU time is predicted, the rest is carried over or costed by bytes\n",
               share_of(r.coverage.of_gpu_time())) +
@@ -161,6 +219,13 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
               "MOST KERNELS ARE NOT IN THE TRACE: of {} launches {} left none (captured into a CUDA graph, or not "
               "recorded)\n",
               lost->second + r.measured.kernels, lost->second) +
+          out;
+  for (const trace::FormatUse& use : r.cannot_run)
+    out = fmt::format(
+              "CANNOT RUN ON {}: {} kernels ({}) compute in {}, which needs compute capability {}.{}; their time "
+              "is carried over as if it had it\n",
+              r.prediction.hardware, use.kernels, to_string(Seconds(use.seconds)), use.format, use.capability / 10,
+              use.capability % 10) +
           out;
   if (!r.info.title.empty()) fmt::format_to(to, "  {}\n", r.info.title);
   if (!r.measured.which_step.empty()) fmt::format_to(to, "  step: {}\n", r.measured.which_step);
@@ -180,6 +245,8 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
   }
   if (r.measured.step > 0)
     fmt::format_to(to, "  recorded step {}, slowed by the profiler\n", to_string(Seconds(r.measured.step)));
+  write_gpus(out, r.measured);
+  write_critical_path(out, r.critical_path);
   write_memory_line(out, r.prediction.memory);
   fmt::format_to(to, "  understood    {} of {} operations ({}), {} of the GPU time\n", r.coverage.understood_calls,
                  r.coverage.calls, share_of(r.coverage.of_calls()), share_of(r.coverage.of_gpu_time()));
@@ -218,6 +285,14 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
                 {"peak_reserved_bytes", r.measured.peak_reserved}};
   }
   out["measured"] = std::move(measured);
+  out["critical_path"] = critical_path_json(r.critical_path);
+  ordered_json cannot_run = ordered_json::array();
+  for (const trace::FormatUse& use : r.cannot_run)
+    cannot_run.push_back({{"format", use.format},
+                          {"needs_compute_capability", fmt::format("{}.{}", use.capability / 10, use.capability % 10)},
+                          {"kernels", use.kernels},
+                          {"time_s", use.seconds}});
+  out["cannot_run"] = std::move(cannot_run);
   const UnderstoodTimes understood = understood_times(r);
   out["understood_part"] = {
       {"predicted_s", understood.predicted.value()},

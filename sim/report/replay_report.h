@@ -13,4 +13,7 @@ std::string replay_text(const std::string& file, const ReplayResult& result, Not
 /// The keys of predict's JSON, and what was measured beside them.
 nlohmann::ordered_json replay_json(const std::string& file, const ReplayResult& result);
 
+/// Null for a recording without times.
+nlohmann::ordered_json critical_path_json(const trace::CriticalPath& path);
+
 }  // namespace ridgeline

@@ -5,7 +5,10 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <vector>
+
+#include "sim/hardware/load_gpu.h"
 
 namespace ridgeline {
 namespace {
@@ -17,10 +20,9 @@ struct DriverName {
 };
 
 /// More particular names first.
-constexpr std::array<DriverName, 29> kDriverNames{{{"h200", "nvidia-h200-sxm-141gb", 141},
+constexpr std::array<DriverName, 28> kDriverNames{{{"h200", "nvidia-h200-sxm-141gb", 141},
                                                    {"gh200", "nvidia-gh200-96gb", 96},
                                                    {"h100 pcie", "nvidia-h100-pcie-80gb", 80},
-                                                   {"h100 nvl", "nvidia-h100-pcie-80gb", 94},
                                                    {"h100", "nvidia-h100-sxm5-80gb", 80},
                                                    {"h800", "nvidia-h100-sxm5-80gb", 80},
                                                    {"gb200", "nvidia-gb200", 186},
@@ -66,10 +68,23 @@ bool contains_all(const std::vector<std::string>& name, std::string_view wanted)
   return true;
 }
 
+/// Words by which a driver's name is that of another chip than the one that has the rest of them.
+bool names_other_chip(const std::vector<std::string>& name) {
+  constexpr std::array<std::string_view, 8> kOthers{"ti", "d", "super", "nvl", "laptop", "max", "mobile", "mig"};
+  return std::any_of(name.begin(), name.end(), [&](const std::string& word) {
+    return std::find(kOthers.begin(), kOthers.end(), word) != kOthers.end();
+  });
+}
+
+double memory_ratio(const Gpu& gpu, std::int64_t memory) {
+  return static_cast<double>(memory) / std::max(1.0, gpu.dram.capacity.value());
+}
+
 }  // namespace
 
 std::string hardware_of_driver_name(std::string_view name, std::int64_t memory) {
   const std::vector<std::string> words = words_of(name);
+  if (names_other_chip(words)) return "";
   const DriverName* best = nullptr;
   for (const DriverName& known : kDriverNames) {
     if (!contains_all(words, known.words)) continue;
@@ -84,6 +99,34 @@ std::string hardware_of_driver_name(std::string_view name, std::int64_t memory) 
     for (const DriverName& known : kDriverNames)
       if (known.words == best->words && contains_all(words, std::to_string(known.gib) + "GB")) best = &known;
   return std::string(best->hardware);
+}
+
+std::string hardware_of_recorded_gpu(const trace::RecordedGpu& recorded) {
+  constexpr double kSameMemory = 0.1;  // drivers keep up to this of it for themselves
+  if (recorded.name.empty()) return "";
+  std::string named = hardware_of_driver_name(recorded.name, recorded.memory);
+  if (named.empty() || recorded.sms <= 0) return named;
+  const Gpu gpu = load_gpu(named);
+  const bool same_memory = recorded.memory <= 0 || std::abs(memory_ratio(gpu, recorded.memory) - 1.0) < kSameMemory;
+  const bool same_capability =
+      recorded.capability <= 0 || recorded.capability == 10 * gpu.compute_major + gpu.compute_minor;
+  return recorded.sms == gpu.sm.count && same_memory && same_capability ? named : "";
+}
+
+std::string nearest_hardware(const trace::RecordedGpu& recorded) {
+  constexpr double kOtherCapability = 2.0, kOtherGeneration = 4.0;
+  if (recorded.sms <= 0 || recorded.memory <= 0 || recorded.hip) return "";
+  std::string nearest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string& name : hardware_names()) {
+    const Gpu gpu = load_gpu(name);
+    double distance = std::abs(std::log(static_cast<double>(recorded.sms) / std::max(1, gpu.sm.count))) +
+                      std::abs(std::log(memory_ratio(gpu, recorded.memory)));
+    if (recorded.capability > 0 && recorded.capability / 10 != gpu.compute_major) distance += kOtherGeneration;
+    else if (recorded.capability > 0 && recorded.capability % 10 != gpu.compute_minor) distance += kOtherCapability;
+    if (distance < least) least = distance, nearest = name;
+  }
+  return nearest;
 }
 
 }  // namespace ridgeline

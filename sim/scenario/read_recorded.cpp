@@ -9,6 +9,7 @@
 #include "sim/hardware/software_choice.h"
 #include "sim/scenario/driver_names.h"
 #include "sim/trace/read_recording.h"
+#include "sim/workload/host_class.h"
 
 namespace ridgeline {
 namespace {
@@ -31,10 +32,21 @@ std::optional<Precision> precision_of(std::string_view name) {
   return std::nullopt;
 }
 
+std::shared_ptr<const trace::RecordingFile> recording_of(const Mapping& root, Descriptions& known) {
+  const std::string path = config::named_file(root["trace"]);
+  return known.recordings.get(path, [&] { return trace::RecordingFile(path); });
+}
+
 /// The recorded work is that of the default host, in units of a microsecond at a scale of 1.
 void take_host_of(const trace::RecordingFile& file, Host& host) {
   host.name = "as recorded";
-  host.scale *= file.host_slowness();
+  if (file.host_as_it_was()) {  // a microsecond of it is one
+    constexpr auto kRecorded = static_cast<std::size_t>(HostClass::python_fixed);
+    const double cost = kRecorded < host.class_costs.size() ? in_microseconds(host.class_costs[kRecorded]) : 1.0;
+    host.scale = cost > 0.0 ? 1.0 / cost : 1.0;
+  } else {
+    host.scale *= file.host_slowness();
+  }
   host.known = true;
   host.spread = kSpreadAsRecorded;
 }
@@ -57,15 +69,12 @@ void read_step(const Value& section, RecordedWorkload& recorded, Scenario& scena
 
 }  // namespace
 
-std::string recorded_hardware(const trace::RecordingFile& file) {
-  const trace::RecordedGpu gpu = file.gpu();
-  return gpu.name.empty() ? "" : hardware_of_driver_name(gpu.name, gpu.memory);
+std::string recorded_hardware(const Mapping& root, Descriptions& known) {
+  return root.has("trace") ? hardware_of_recorded_gpu(recording_of(root, known)->gpu()) : "";
 }
 
 std::string recorded_software(const Mapping& root, Descriptions& known, const Gpu& gpu) {
-  const std::string path = config::named_file(root["trace"]);
-  const auto file = known.recordings.get(path, [&] { return trace::RecordingFile(path); });
-  return software_of_toolkit(file->toolkit(), gpu);
+  return software_of_toolkit(recording_of(root, known)->toolkit(), gpu);
 }
 
 void read_recorded(const Mapping& root, bool host_given, bool model_changed, Descriptions& known, Scenario& scenario) {
@@ -76,13 +85,13 @@ void read_recorded(const Mapping& root, bool host_given, bool model_changed, Des
   if (model_changed) trace.fail("a recorded step has no model whose keys could be changed");
   const std::string path = config::named_file(trace);
   auto recorded = std::make_shared<RecordedWorkload>();
-  recorded->file = known.recordings.get(path, [&] { return trace::RecordingFile(path); });
+  recorded->file = recording_of(root, known);
   const trace::RecordingFile& file = *recorded->file;
   recorded->samples = file.info().samples;
   recorded->tokens = file.info().tokens;
   recorded->precision = precision_of(file.info().precision);
   read_step(root["training"], *recorded, scenario);
-  const std::string on = root.has("recorded_on") ? root["recorded_on"].text() : recorded_hardware(file);
+  const std::string on = root.has("recorded_on") ? root["recorded_on"].text() : hardware_of_recorded_gpu(file.gpu());
   if (!on.empty()) recorded->recorded_on = *known.gpus.get(Descriptions::key(on, {}), [&] { return load_gpu(on); });
   if (file.host_measured() && !host_given) take_host_of(file, scenario.host);
   if (scenario.cluster) scenario.training.parallel = file.info().ranks;

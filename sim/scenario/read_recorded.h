@@ -15,7 +15,7 @@ void read_recorded(const config::Mapping& root, bool host_given, bool model_chan
 /// The software in hw/ that a recorded step ran with, where its toolkit is known and the GPU has it; else the default.
 std::string recorded_software(const config::Mapping& root, Descriptions& known, const Gpu& gpu);
 
-/// The GPU in hw/ of the recording, as its driver calls it; empty for one that hw/ does not describe.
-std::string recorded_hardware(const trace::RecordingFile& file);
+/// The GPU in hw/ of the recorded step that `root` names; empty for one that hw/ does not describe, and without a step.
+std::string recorded_hardware(const config::Mapping& root, Descriptions& known);
 
 }  // namespace ridgeline

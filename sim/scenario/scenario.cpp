@@ -280,9 +280,10 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster, known);
   else if (!changes.cluster.empty())
     throw UserError(fmt::format("{}: the scenario names no cluster", changes.cluster.front().origin));
-  const std::string gpu = scenario.cluster && !root.has("hardware") ? scenario.cluster->gpu_name
-                                                                    : root["hardware"].text(),
-                    host = root["host"].text("default");
+  std::string gpu;
+  if (!root.has("hardware")) gpu = scenario.cluster ? scenario.cluster->gpu_name : recorded_hardware(root, known);
+  if (gpu.empty()) gpu = root["hardware"].text();
+  const std::string host = root["host"].text("default");
   shared.gpu = read_named(root["hardware"], [&] {
     return known.gpus.get(Descriptions::key(gpu, changes.hardware),
                           [&] { return load_gpu(gpu, changes.hardware, numbers); });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/units/user_error.h"
 
@@ -30,7 +31,13 @@ std::int64_t JsonPieces::line() {
 void JsonPieces::fail(const std::string& what) { throw UserError(fmt::format("{}:{}: {}", path_, line(), what)); }
 
 void JsonPieces::fail_at_end(std::string_view inside) {
-  if (!source_.damage().empty()) fail(source_.damage());
+  if (!source_.damage().empty()) {
+    if (may_end_early_) throw CutOff{source_.damage()};
+    fail(source_.damage());
+  }
+  if (may_end_early_)
+    throw CutOff{fmt::format("the text ends inside {}, after {} bytes: the file is cut off", inside,
+                             before_buffer_ + static_cast<std::int64_t>(end_))};
   fail(fmt::format("the text ends inside {}, after {} bytes: the file is cut off", inside,
                    before_buffer_ + static_cast<std::int64_t>(end_)));
 }
@@ -153,6 +160,16 @@ std::string no_json(std::string_view text) {
 }  // namespace
 
 bool JsonPieces::next(JsonPiece& piece) {
+  if (!cut_off_.empty()) return false;
+  try {
+    return take(piece);
+  } catch (CutOff& cut) {
+    cut_off_ = std::move(cut.why);
+    return false;
+  }
+}
+
+bool JsonPieces::take(JsonPiece& piece) {
   while (true) {
     const char c = peek();
     switch (where_) {
@@ -196,10 +213,13 @@ bool JsonPieces::next(JsonPiece& piece) {
         return deliver(piece, false);
       case Where::array_in_object:
       case Where::root_array: {
+        const bool whole = where_ == Where::root_array && source_.damage().empty() && may_end_early_;
+        if (c == '\0' && whole && element_delivered_) return false;
         if (c == '\0') fail_at_end(key_.empty() ? "the array" : fmt::format("\"{}\"", key_));
         if (element_delivered_) {
           const Where inside = where_;
           take_separator(']', inside == Where::root_array ? Where::end : Where::object);
+          if (whole && where_ == inside && peek() == '\0') return false;
           if (where_ != inside) {
             element_delivered_ = false;
             continue;

@@ -26,6 +26,14 @@ class JsonPieces {
   /// Throws UserError when the file cannot be opened or is empty.
   explicit JsonPieces(const std::string& path, Progress progress = {});
 
+  /// A text that ends too early or is damaged in its compression from here on ends there, and `cut_off` says so.
+  void let_end_early() { may_end_early_ = true; }
+  /// Why the text ended before its document did; empty where it did not, or within a root array behind a whole element,
+  /// whose closing bracket the format of Chrome's traces lets writers leave out.
+  [[nodiscard]] const std::string& cut_off() const { return cut_off_; }
+  /// The key of the value or array in which it ended.
+  [[nodiscard]] const std::string& cut_inside() const { return key_; }
+
   /// The next value; false at the end. Throws UserError "file:line: what" for text that is not JSON, ends too early, or
   /// is damaged in its compression.
   bool next(JsonPiece& piece);
@@ -35,6 +43,11 @@ class JsonPieces {
   [[nodiscard]] std::int64_t position() const { return before_buffer_ + static_cast<std::int64_t>(at_); }
 
  private:
+  struct CutOff {
+    std::string why;
+  };
+  bool take(JsonPiece& piece);
+
   enum class Where : std::uint8_t { start, object, array_in_object, root_array, end };
 
   [[noreturn]] void fail(const std::string& what);
@@ -57,6 +70,8 @@ class JsonPieces {
   std::int64_t before_buffer_ = 0, lines_ = 0;
   std::string key_;
   Where where_ = Where::start;
+  std::string cut_off_;
+  bool may_end_early_ = false;
   bool key_taken_ = false;
   bool element_delivered_ = false;  ///< of the array at hand: a comma or its end comes next
 };

@@ -8,8 +8,10 @@
 #include <set>
 
 #include "sim/config/files_read.h"
+#include "sim/input/foreign_database.h"
 #include "sim/trace/execution_trace.h"
 #include "sim/trace/json_pieces.h"
+#include "sim/trace/nsight/read_nsight.h"
 #include "sim/trace/op_trace/read_op_trace.h"
 #include "sim/trace/profiler/host_clock.h"
 #include "sim/units/readable_files.h"
@@ -25,6 +27,13 @@ double cuda_version(std::string_view text) {
   constexpr int kMajor = 1000, kMinor = 10, kMost = 1000 * kMajor;
   if (error != std::errc{} || number < kMajor || number > kMost) return 0.0;
   return number / kMajor + (number % kMajor / kMinor) * 0.1;
+}
+
+bool is_database(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kSqliteBegin.size(), '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return file.gcount() == static_cast<std::streamsize>(head.size()) && head == kSqliteBegin;
 }
 
 /// Whether the first object of the text is the header of an op trace.
@@ -64,6 +73,7 @@ std::string_view name_of(Format format) {
     case Format::op_trace: return "op trace";
     case Format::pytorch_profiler: return "PyTorch profiler trace";
     case Format::pytorch_execution_trace: return "PyTorch execution trace";
+    case Format::nsight_systems: return "Nsight Systems report";
   }
   return "?";
 }
@@ -75,6 +85,12 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error) &&
       !std::filesystem::is_directory(path, error))
     throw UserError(fmt::format("{}: a pipe or device; a recording is read twice, so it must be a file", path));
+  if (const std::string how = how_to_export(path); !how.empty()) throw UserError(fmt::format("{}: {}", path, how));
+  if (is_database(path)) {
+    format_ = Format::nsight_systems;
+    take_events(read_nsight(path, defects_));
+    return;
+  }
   if (is_op_trace(path)) {
     ready_ = read_replayable_op_trace(path);
     format_ = ready_.format;
@@ -83,6 +99,7 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
     return;
   }
   JsonPieces pieces(path);
+  pieces.let_end_early();
   JsonPiece piece;
   ProfilerEventReader profiler(path, defects_);
   ExecutionTraceReader execution(path);
@@ -101,11 +118,16 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
       profiler.device(piece.text);
     } else if (piece.key == "distributedInfo") {
       profiler.distributed(piece.text);
+    } else if (piece.key == "step_us") {
+      profiler.predicted();
     } else if (piece.key == "cuda_runtime_version") {
       cuda_ = cuda_version(piece.text);
     }
     if (keys.size() < 12) keys.insert(piece.key);
   }
+  const bool within_events = pieces.cut_inside().empty() || pieces.cut_inside() == "traceEvents";
+  if (!pieces.cut_off().empty() && (events == 0 || !within_events))
+    throw UserError(fmt::format("{}:{}: {}", path, pieces.line(), pieces.cut_off()));
   if (nodes > 0 && events == 0) {
     ready_ = execution.finish();
     format_ = ready_.format;
@@ -119,7 +141,16 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
                     "trace (\"nodes\"); it is JSON {}",
                     path, keys.empty() ? "without any key" : fmt::format("with the keys {}", fmt::join(keys, ", "))));
   format_ = Format::pytorch_profiler;
-  events_ = std::make_shared<const ProfilerEvents>(profiler.finish());
+  ProfilerEvents all = profiler.finish();
+  if (!pieces.cut_off().empty()) {
+    all.cut_off = fmt::format("{}:{}: {}", path, pieces.line(), pieces.cut_off());
+    defects_.add("the file is cut off: only steps that are whole in it count");
+  }
+  take_events(std::move(all));
+}
+
+void RecordingFile::take_events(ProfilerEvents events) {
+  events_ = std::make_shared<const ProfilerEvents>(std::move(events));
   host_measured_ = true;
   host_slowness_ = HostClock(*events_).slowness();
 }
@@ -129,7 +160,8 @@ Replayable RecordingFile::made_for(const DeviceLookup& device) const {
 }
 
 RecordedGpu RecordingFile::gpu() const {
-  return events_ ? RecordedGpu{events_->gpu_name, events_->gpu_memory, events_->hip} : RecordedGpu{};
+  if (!events_) return {};
+  return {events_->gpu_name, events_->gpu_memory, events_->hip, events_->gpu_sms, events_->gpu_capability};
 }
 
 bool looks_like_recording(const std::string& path) {
@@ -140,7 +172,8 @@ bool looks_like_recording(const std::string& path) {
   std::string head(4096, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
-  if (head.starts_with("\x1f\x8b")) return true;           // gzip, which no scenario is
+  if (head.starts_with("\x1f\x8b")) return true;  // gzip, which no scenario is
+  if (head.starts_with(kSqliteBegin) || !how_to_export(path).empty()) return true;
   if (head.starts_with("\xef\xbb\xbf")) head.erase(0, 3);  // a byte-order mark
   const std::size_t begin = head.find_first_not_of(" \t\r\n");
   if (begin == head.npos || (head[begin] != '{' && head[begin] != '[')) return false;

@@ -1,5 +1,5 @@
 // Any file that holds a recorded training step, its kind found from its content: our op trace (JSON Lines), a trace of
-// PyTorch's profiler, a PyTorch execution trace; plain or gzip.
+// PyTorch's profiler, a PyTorch execution trace, plain or gzip; or a report of Nsight Systems exported as SQLite.
 #pragma once
 
 #include <memory>
@@ -28,15 +28,20 @@ class RecordingFile {
   /// The same; where the recording does not say it, by what its kernels are called.
   [[nodiscard]] double toolkit() const { return cuda_ > 0.0 || !events_ ? cuda_ : events_->toolkit; }
   /// Allocations and frees are recorded one by one.
-  [[nodiscard]] bool memory_known() const { return format_ != Format::pytorch_profiler && ready_.memory_known; }
+  [[nodiscard]] bool memory_known() const { return !events_ && ready_.memory_known; }
   [[nodiscard]] bool host_measured() const { return host_measured_; }
+  /// Its host times are those of its own host, without a profiler's share to take out: a predicted timeline, or a
+  /// report of Nsight Systems.
+  [[nodiscard]] bool host_as_it_was() const { return events_ && events_->source != ProfilerSource::kineto; }
   [[nodiscard]] double host_slowness() const { return host_slowness_; }  ///< Replayable::host_slowness
 
  private:
+  void take_events(ProfilerEvents events);
+
   std::string path_;
   Format format_ = Format::op_trace;
   Replayable ready_;                              ///< of formats that know no GPU
-  std::shared_ptr<const ProfilerEvents> events_;  ///< of a profiler's trace
+  std::shared_ptr<const ProfilerEvents> events_;  ///< of a profiler's trace or report
   Defects defects_;                               ///< met while its events were read
   bool host_measured_ = false;
   double host_slowness_ = 1.0, cuda_ = 0.0;

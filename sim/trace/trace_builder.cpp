@@ -63,6 +63,12 @@ bool TraceBuilder::call(const AtenCall& call, const HostWork& host_work) {
   return true;
 }
 
+void TraceBuilder::exact(const AtenCall& call, const Op& op, double host_seconds) {
+  std::vector<MappedOp> ops;
+  ops.push_back({op, std::vector<AtenTensor>(call.reads.size()), std::vector<AtenTensor>(call.writes.size())});
+  add(call, std::move(ops), !std::holds_alternative<UnknownOp>(op), host_seconds);
+}
+
 bool TraceBuilder::link_copy(const AtenCall& call, std::optional<double> host_seconds) {
   if (!link_bytes_ || !goes_over_host_link(call)) return false;
   AtenTensor moved;

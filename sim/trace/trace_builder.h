@@ -57,6 +57,8 @@ class TraceBuilder {
   /// A recorded call. False, and nothing recorded, where it is not understood, or gives no operation though kernels of
   /// it were measured.
   bool call(const AtenCall& call, const HostWork& host = {});
+  /// A call that is this operation, on the storages that it reads and writes.
+  void exact(const AtenCall& call, const Op& op, double host_seconds);
   /// A call without a rule, costed by its bytes (or by what its measured time can move).
   void unknown(const AtenCall& call, std::optional<double> host_seconds = std::nullopt);
   /// A kernel of NCCL; without `op` its measured time is carried over.

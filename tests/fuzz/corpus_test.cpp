@@ -137,6 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                       TextTarget{"expression", fuzz_expression, 5000}, TextTarget{"op_trace", fuzz_op_trace, 2000},
                       TextTarget{"profiler_trace", fuzz_recording, 1000},
                       TextTarget{"execution_trace", fuzz_recording, 1000},
+                      TextTarget{"profile_table", fuzz_profile_table, 1000},
                       TextTarget{"kernel_case", fuzz_kernel_case, 1000}, TextTarget{"probe", fuzz_probe, 300},
                       TextTarget{"history", fuzz_history, 1000}, TextTarget{"any_file", fuzz_any_file, 300},
                       TextTarget{"op_trace", fuzz_replayed_step, 300, "replayed_step"},
@@ -145,6 +146,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) {
   expect_kept(fuzz_points, files_of("points"), asked_for("RIDGELINE_FUZZ_RUNS", 1000));
+}
+
+TEST(Fuzz, ReportsOfNsightSystemsAreReadOrRefused) {
+  expect_kept(fuzz_nsight, files_of("nsight"), asked_for("RIDGELINE_FUZZ_RUNS", 1000));
 }
 
 TEST(Fuzz, TokensOfATextAreTheText) {

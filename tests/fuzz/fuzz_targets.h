@@ -40,6 +40,11 @@ std::string fuzz_recording(const std::uint8_t* data, std::size_t size);
 /// The same for op traces; of an odd number of bytes written again and read again, which changes nothing.
 std::string fuzz_op_trace(const std::uint8_t* data, std::size_t size);
 
+/// A report of Nsight Systems written by the target, with four bytes a change of it: read and made ready for a replay.
+std::string fuzz_nsight(const std::uint8_t* data, std::size_t size);
+/// Tables of sums and of counters: read, with finite numbers.
+std::string fuzz_profile_table(const std::uint8_t* data, std::size_t size);
+
 /// Whole answers: a recording of any format, and a scenario that is small, predicted with time, range, timeline, memory
 /// and reasons. Numbers are finite and in order.
 std::string fuzz_replayed_step(const std::uint8_t* data, std::size_t size);

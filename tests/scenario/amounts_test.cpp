@@ -115,7 +115,7 @@ TEST(DriverNames, MeanTheChipThatHasTheirWords) {
   for (const auto& [driver, memory, hardware] :
        {Named{"NVIDIA H200", 0, "nvidia-h200-sxm-141gb"}, Named{"(nvidia)_h200,", 0, "nvidia-h200-sxm-141gb"},
         Named{"NVIDIA GH200 480GB", 0, "nvidia-gh200-96gb"}, Named{"NVIDIA H100 80GB HBM3", 0, "nvidia-h100-sxm5-80gb"},
-        Named{"NVIDIA H100 PCIe", 0, "nvidia-h100-pcie-80gb"}, Named{"NVIDIA H100 NVL", 0, "nvidia-h100-pcie-80gb"},
+        Named{"NVIDIA H100 PCIe", 0, "nvidia-h100-pcie-80gb"}, Named{"NVIDIA H100 NVL", 0, ""},
         Named{"NVIDIA H800", 0, "nvidia-h100-sxm5-80gb"}, Named{"NVIDIA B200", 0, "nvidia-b200"},
         Named{"NVIDIA A100 80GB PCIe", 0, "nvidia-a100-pcie-80gb"},
         Named{"NVIDIA A100-PCIE-40GB", 0, "nvidia-a100-pcie-40gb"},
@@ -136,6 +136,31 @@ TEST(DriverNames, MeanTheChipThatHasTheirWords) {
         Named{"NVIDIA GeForce RTX 4090", 0, "nvidia-rtx-4090"}, Named{"NVIDIA GeForce RTX 3090", 0, "nvidia-rtx-3090"},
         Named{"NVIDIA A1000", 0, ""}, Named{"AMD Instinct MI300X", 0, ""}, Named{"", 0, ""}})
     EXPECT_EQ(hardware_of_driver_name(driver, memory), hardware) << driver << " " << memory;
+}
+
+TEST(DriverNames, OfARecordingMeanTheChipThatHasItsUnitsToo) {
+  constexpr std::int64_t kGB = 1'000'000'000;
+  using Recorded = trace::RecordedGpu;
+  const auto gpu = [](const char* name, std::int64_t memory, std::int64_t sms, std::int64_t capability) {
+    return Recorded{name, memory, false, sms, capability};
+  };
+  EXPECT_EQ(hardware_of_recorded_gpu(gpu("NVIDIA GeForce RTX 4090", 25'250'000'000, 128, 89)), "nvidia-rtx-4090");
+  EXPECT_EQ(hardware_of_recorded_gpu(gpu("NVIDIA H800", 85'094'760'448, 132, 90)), "nvidia-h100-sxm5-80gb");
+  EXPECT_EQ(hardware_of_recorded_gpu(gpu("NVIDIA L4", 0, 0, 0)), "nvidia-l4") << "by the name alone, where that is all";
+  struct Other {
+    Recorded recorded;
+    const char* nearest;
+  };
+  for (const Other& other : {Other{gpu("NVIDIA GeForce RTX 4090 D", 25'250'000'000, 114, 89), "nvidia-rtx-4090"},
+                             Other{gpu("NVIDIA GeForce RTX 3090 Ti", 25'390'000'000, 84, 86), "nvidia-rtx-3090"},
+                             Other{gpu("NVIDIA H100 NVL", 99'857'989'632, 132, 90), "nvidia-gh200-96gb"},
+                             Other{gpu("NVIDIA H20", 102'005'473'280, 78, 90), "nvidia-h20-3e"},
+                             Other{gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb", 5 * kGB, 14, 80), "nvidia-a100-pcie-40gb"},
+                             Other{gpu("NVIDIA RTX 6000 Ada Generation", 50'900'000'000, 142, 89), "nvidia-l40s"}}) {
+    EXPECT_EQ(hardware_of_recorded_gpu(other.recorded), "") << other.recorded.name;
+    EXPECT_EQ(nearest_hardware(other.recorded), other.nearest) << other.recorded.name;
+  }
+  EXPECT_EQ(nearest_hardware(gpu("NVIDIA H20", 0, 0, 0)), "") << "nothing to compare by";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import { glance, h } from './dom.js';
 import { advice } from './sections/advice.js';
 import { breakdown } from './sections/breakdown.js';
 import { comparison } from './sections/comparison.js';
+import { criticalPath } from './sections/critical_path.js';
 import { flame } from './sections/flame.js';
 import { host } from './sections/host.js';
 import { kernels } from './sections/kernels.js';
@@ -17,7 +18,7 @@ import { timeline } from './sections/timeline.js';
 const data = JSON.parse(document.getElementById('data').textContent);
 const main = document.getElementById('main');
 
-const predictionView = (part) => [summary(part), glance(roofline(part), breakdown(part)), timeline(part), flame(part), parallel(part), host(part), memory(part), kernels(part), advice(part)].flat();
+const predictionView = (part) => [summary(part), glance(roofline(part), breakdown(part)), timeline(part), criticalPath(part), flame(part), parallel(part), host(part), memory(part), kernels(part), advice(part)].flat();
 
 const views = data.parts.map((part) => ({ title: part.title, show: () => predictionView(part) }));
 if (data.sweep) views.unshift({ title: 'Sweep', show: () => sweep(data.sweep) });

@@ -17,6 +17,9 @@ namespace {
 /// inside.
 constexpr double kSharedError = 0.6;
 
+/// Assumed share by which a kernel takes longer or shorter when the same board runs it again.
+constexpr double kRunAgain = 0.05;
+
 /// "nvidia-rtx-3090" as "RTX 3090".
 std::string chip_words(std::string name) {
   if (name.starts_with("nvidia-")) name.erase(0, 7);
@@ -49,7 +52,8 @@ std::string why_of_stranger(const ChipRanges& ranges) {
 /// Adds up a step's kernels operation by operation.
 class BusySum {
  public:
-  BusySum(const ChipRanges& ranges, std::string_view engine) : ranges_(ranges), engine_(engine) {}
+  BusySum(const ChipRanges& ranges, std::string_view engine, bool recorded_here)
+      : ranges_(ranges), engine_(engine), recorded_here_(recorded_here) {}
 
   void add(const LaunchedKernel& kernel, Seconds time) {
     if (std::holds_alternative<Collective>(*kernel.op)) return;  // has a range of its own
@@ -77,7 +81,11 @@ class BusySum {
     std::map<std::string, double> reasons;
     for (const auto& [index, part] : parts_) {
       const OperationKind kind = kind_of(*part.op, *part.longest);
-      const Range range = ranges_.of(kind, std::max(kShortestKernel, Seconds{part.least / part.runs}), engine_);
+      Range range = ranges_.of(kind, std::max(kShortestKernel, Seconds{part.least / part.runs}), engine_);
+      if (recorded_here_ && std::holds_alternative<UnknownOp>(*part.op)) {
+        range.low = 1.0 - kRunAgain, range.high = 1.0 + kRunAgain;
+        range.validated = true;
+      }
       if (!range.validated) {
         estimated += part.time;
         reasons[reason_of(range, kind)] += part.time;
@@ -126,6 +134,7 @@ class BusySum {
 
   const ChipRanges& ranges_;
   std::string_view engine_;
+  bool recorded_here_;
   std::unordered_map<std::uint32_t, Part> parts_;
   std::vector<Part*> places_;  ///< of an operation in `parts_`
   double total_ = 0;
@@ -133,8 +142,8 @@ class BusySum {
 
 template <class Times>
 BusyRange range_of(std::span<const LaunchedKernel> kernels, const Times& times, const ChipRanges& ranges,
-                   std::string_view engine) {
-  BusySum sum(ranges, engine);
+                   std::string_view engine, bool recorded_here) {
+  BusySum sum(ranges, engine, recorded_here);
   for (std::size_t i = 0; i < kernels.size(); ++i) sum.add(kernels[i], times[i].time);
   return sum.range();
 }
@@ -148,12 +157,12 @@ const ResidualRanges& residual_ranges() {
 
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
                      const ChipRanges& ranges, std::string_view engine) {
-  return range_of(kernels, times, ranges, engine);
+  return range_of(kernels, times, ranges, engine, false);
 }
 
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, const StepTimes& times, const ChipRanges& ranges,
-                     std::string_view engine) {
-  return range_of(kernels, times, ranges, engine);
+                     std::string_view engine, bool recorded_here) {
+  return range_of(kernels, times, ranges, engine, recorded_here);
 }
 
 }  // namespace ridgeline

@@ -23,10 +23,11 @@ struct BusyRange {
 
 /// `times` has one entry a kernel. Errors of one op's kernels are taken as equal wherever it occurs; of the errors of
 /// different ops a part is shared within the family, and the rest independent. Equation: docs/model/ranges.md.
+/// `recorded_here`: the step was recorded on this GPU, so that operations without a rule have the time they took.
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
                      const ChipRanges& ranges, std::string_view engine);
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, const StepTimes& times, const ChipRanges& ranges,
-                     std::string_view engine);
+                     std::string_view engine, bool recorded_here = false);
 
 /// The shipped residuals, read the first time that they are needed.
 const ResidualRanges& residual_ranges();

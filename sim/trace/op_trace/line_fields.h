@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "sim/units/nearest_name.h"
@@ -120,5 +121,19 @@ struct FieldReader {
     value = static_cast<Enum>(name_index(word(line, key), key, names_of(value)));
   }
 };
+
+template <std::size_t I = 0>
+Op op_of_kind(std::size_t kind) {
+  if constexpr (I + 1 < std::variant_size_v<Op>)
+    if (kind != I) return op_of_kind<I + 1>(kind);
+  return Op{std::in_place_index<I>};
+}
+
+/// An operation by its "kind" and the fields of that.
+inline Op read_op(const object& line) {
+  Op op = op_of_kind(name_index(word(line, "kind"), "kind", kKindNames));
+  for_each_field(op, FieldReader{line});
+  return op;
+}
 
 }  // namespace ridgeline::trace

@@ -19,13 +19,6 @@
 namespace ridgeline::trace {
 namespace {
 
-template <std::size_t I = 0>
-Op op_of_kind(std::size_t kind) {
-  if constexpr (I + 1 < std::variant_size_v<Op>)
-    if (kind != I) return op_of_kind<I + 1>(kind);
-  return Op{std::in_place_index<I>};
-}
-
 class Reader {
  public:
   void header(const object& line) {
@@ -139,8 +132,7 @@ class Reader {
   }
   void op(const object& line) {
     const std::int64_t id = integer(line, "id", 0, kMost);
-    Op op = op_of_kind(name_index(word(line, "kind"), "kind", kKindNames));
-    for_each_field(op, FieldReader{line});
+    Op op = read_op(line);
     if (const auto* collective = std::get_if<Collective>(&op)) check(*collective);
     if (!ops_.emplace(id, static_cast<std::uint32_t>(trace_.ops.size())).second)
       throw LineError(fmt::format("op {} is described twice", id));

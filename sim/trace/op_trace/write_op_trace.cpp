@@ -5,35 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/trace/op_trace/op_text.h"
 #include "sim/trace/record_names.h"
 #include "sim/units/text_buffer.h"
-#include "sim/workload/op_fields.h"
 
 namespace ridgeline::trace {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// Fields of an op as JSON members.
-struct FieldWriter {
-  ordered_json& out;
-  /// Left out where it is as usual.
-  void unless(std::string_view name, const auto& value, const auto& usual) const {
-    if (value != usual) (*this)(name, value);
-  }
-  void operator()(std::string_view name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
-    put(name, value ? ordered_json(*value) : ordered_json::array());
-  }
-  void operator()(std::string_view name, DType value) const { put(name, name_of(value)); }
-  template <typename Value>
-  void operator()(std::string_view name, const Value& value) const {
-    if constexpr (std::is_enum_v<Value>) put(name, word_of(value));
-    else put(name, value);
-  }
-
- private:
-  void put(std::string_view name, ordered_json value) const { out[std::string(name)] = std::move(value); }
-};
 
 std::string line_of(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -134,8 +113,8 @@ class Writer {
     if (!op_written_[call.op]) {
       op_written_[call.op] = true;
       const Op& op = trace_.ops[call.op];
-      ordered_json json{{"record", "op"}, {"id", call.op}, {"kind", kKindNames[op.index()]}};
-      for_each_field(op, FieldWriter{json});
+      ordered_json json{{"record", "op"}, {"id", call.op}};
+      add_op(json, op);
       text_.add(line_of(json));
     }
     const std::size_t count = static_cast<std::size_t>(call.inputs) + call.outputs;

@@ -41,7 +41,10 @@ MeasuredStep measured_step(const ProfilerEvents& events, const std::vector<std::
   MeasuredStep m;
   m.gpu = events.gpu_name;
   m.which_step = window.name;
-  if (events.ranks > 1) m.which_step += fmt::format(", of the first of {} ranks in the file", events.ranks);
+  if (events.gpus.size() > 1) {
+    m.gpus = events.gpus;
+    m.which_step += fmt::format(", of GPU {} of {}", events.gpu[items.front()].device, events.gpus.size());
+  } else if (events.ranks > 1) m.which_step += fmt::format(", of the first of {} ranks in the file", events.ranks);
   std::vector<std::pair<double, double>> spans;
   double first = std::numeric_limits<double>::infinity(), last = -first;
   for (const std::size_t g : items) {
@@ -60,6 +63,22 @@ MeasuredStep measured_step(const ProfilerEvents& events, const std::vector<std::
     m.peak_reserved = std::max(m.peak_reserved, event.reserved);
   }
   return m;
+}
+
+std::vector<FormatUse> formats_of(const ProfilerEvents& events, const std::vector<std::size_t>& items) {
+  std::vector<FormatUse> formats{{"fp8", 89}, {"fp4", 100}};
+  for (const std::size_t g : items) {
+    const GpuEvent& item = events.gpu[g];
+    const std::string& name = events.names[item.name];
+    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+    const bool fp4 = has("e2m1") || has("fp4"), fp8 = has("e4m3") || has("e5m2") || has("fp8");
+    if (item.kind != GpuEvent::Kind::kernel || !(fp4 || fp8)) continue;
+    FormatUse& use = formats[fp4 ? 1 : 0];
+    ++use.kernels;
+    use.seconds += (item.end - item.begin) * 1e-6;
+  }
+  std::erase_if(formats, [](const FormatUse& use) { return use.kernels == 0; });
+  return formats;
 }
 
 std::size_t devices_of(const ProfilerEvents& events, const std::vector<std::size_t>& items) {

@@ -21,6 +21,9 @@ std::vector<double> times_beside_others(const std::vector<GpuEvent>& gpu);
 MeasuredStep measured_step(const ProfilerEvents& events, const std::vector<std::size_t>& items,
                            const StepWindow& window);
 
+/// Number formats of kernels among these of which not every GPU has the instructions, as the kernels' names say.
+std::vector<FormatUse> formats_of(const ProfilerEvents& events, const std::vector<std::size_t>& items);
+
 /// GPUs on which kernels among these ran.
 std::size_t devices_of(const ProfilerEvents& events, const std::vector<std::size_t>& items);
 

@@ -43,6 +43,11 @@ class Slowness {
   double here_ = 0.0, default_ = 0.0;
 };
 
+bool fills_queue(std::string_view call) {
+  return call.starts_with("cudaLaunch") || call.starts_with("cuLaunch") || call.ends_with("Async") ||
+         call == "cudaGraphLaunch" || call == "cuGraphLaunch";
+}
+
 }  // namespace
 
 bool waits_for_gpu(std::string_view call) {
@@ -56,10 +61,12 @@ HostClock::HostClock(const ProfilerEvents& events) {
   struct Deduction {
     double at, waited, profiler;
   };
+  const bool kineto = events.source == ProfilerSource::kineto;  // what Nsight Systems adds is not known
+  const double per_operator = kineto ? kPerOperator : 0.0, per_launch = kineto ? kPerLaunch : 0.0;
   std::vector<Deduction> deductions;
   Slowness slowness;
   for (const OperatorEvent& event : events.operators) {
-    deductions.push_back({event.begin, 0.0, kPerOperator});
+    deductions.push_back({event.begin, 0.0, per_operator});
     slowness.add(events.names[event.name], event.end - event.begin, kOperators);
   }
   for (const MemoryEvent& event : events.memory) deductions.push_back({event.at, 0.0, kPerMemoryEvent});
@@ -69,13 +76,13 @@ HostClock::HostClock(const ProfilerEvents& events) {
   }
   for (const RuntimeEvent& event : events.runtime)
     slowness.add(events.names[event.name], event.end - event.begin, kCalls);
-  slowness_ = slowness.value();
+  if (kineto) slowness_ = slowness.value();
   for (const RuntimeEvent& event : events.runtime) {
     const double duration = event.end - event.begin - overhead_between(event.begin, event.end);
     if (waits_for_gpu(events.names[event.name])) deductions.push_back({event.end, std::max(0.0, duration), 0.0});
-    else if (duration > kBlockedLaunch * slowness_)
-      deductions.push_back({event.end, duration - kLaunchCall * slowness_, kPerLaunch});
-    else deductions.push_back({event.end, 0.0, kPerLaunch});
+    else if (duration > kBlockedLaunch * slowness_ && (kineto || fills_queue(events.names[event.name])))
+      deductions.push_back({event.end, duration - kLaunchCall * slowness_, per_launch});
+    else deductions.push_back({event.end, 0.0, per_launch});
   }
   std::sort(deductions.begin(), deductions.end(), [](const Deduction& a, const Deduction& b) { return a.at < b.at; });
   double waited = 0.0, profiler = 0.0;

@@ -171,8 +171,9 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
     else if (key == "Total Allocated") take(result.allocated);
     else if (key == "Total Reserved") take(result.reserved);
     else if (key == "Device Type") take(result.device_type);
-    else if (key == "Collective name" || key == "dtype") {
-      if (const auto word = strings.read(value)) (key == "dtype" ? result.message.type : result.message.name) = *word;
+    else if (key == "Collective name" || key == "dtype" || key == "Process Group Description") {
+      if (const auto word = strings.read(value))
+        (key == "dtype" ? result.message.type : key[0] == 'C' ? result.message.name : result.message.group) = *word;
     } else if (key == "In msg nelems" || key == "Out msg nelems" || key == "Group size") {
       const std::int64_t number = std::llround(std::clamp(number_of(value, strings).value_or(0), 0.0, 9e15));
       (key == "Group size" ? result.message.ranks
@@ -323,8 +324,15 @@ void ProfilerEventReader::device(std::string_view text) {
       element["name"].get(name) == simdjson::SUCCESS)
     state_->events.gpu_name = name;
   std::int64_t memory = 0;
-  if (!state_->events.gpu_name.empty() && element["totalGlobalMem"].get(memory) == simdjson::SUCCESS)
-    state_->events.gpu_memory = memory;
+  if (state_->events.gpu_name.empty()) return;
+  if (element["totalGlobalMem"].get(memory) == simdjson::SUCCESS) state_->events.gpu_memory = memory;
+  std::int64_t sms = 0, major = 0, minor = 0;
+  if (element["numSms"].get(sms) == simdjson::SUCCESS && sms > 0) state_->events.gpu_sms = sms;
+  constexpr std::int64_t kMostMajor = 99;
+  if (element["computeMajor"].get(major) == simdjson::SUCCESS &&
+      element["computeMinor"].get(minor) == simdjson::SUCCESS && major > 0 && major <= kMostMajor && minor >= 0 &&
+      minor < 10)
+    state_->events.gpu_capability = 10 * major + minor;
 }
 
 void ProfilerEventReader::distributed(std::string_view text) {
@@ -335,6 +343,8 @@ void ProfilerEventReader::distributed(std::string_view text) {
       element["world_size"].get(ranks) == simdjson::SUCCESS && ranks > 0)
     state_->events.world = ranks;
 }
+
+void ProfilerEventReader::predicted() { state_->events.source = ProfilerSource::timeline; }
 
 ProfilerEvents ProfilerEventReader::finish() {
   State& s = *state_;

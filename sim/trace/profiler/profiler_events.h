@@ -55,6 +55,7 @@ struct GpuEvent {
   struct Message {
     std::string name, type;
     std::int64_t sent = 0, received = 0, ranks = 0;
+    std::string group{};  ///< the description of the process group
   };
   Message message{};
   std::int64_t blocks_down = 0;  ///< the second side of the grid
@@ -76,6 +77,8 @@ struct MemoryEvent {
   EventPlace place = 0;
 };
 
+enum class ProfilerSource : std::uint8_t { kineto, nsight, timeline };  ///< timeline: of predict --timeline
+
 struct ProfilerEvents {
   NamePool names;
   std::vector<OperatorEvent> operators;
@@ -83,14 +86,19 @@ struct ProfilerEvents {
   std::vector<GpuEvent> gpu;
   std::vector<SyncEvent> syncs;
   std::vector<HostEvent> annotations;
+  std::vector<HostEvent> steps;      ///< where others than ProfilerStep#N mark them
   std::vector<HostEvent> overheads;  ///< time the profiler took for itself
   std::vector<MemoryEvent> memory;
   std::string gpu_name;
-  std::int64_t gpu_memory = 0;  ///< bytes; 0: not said
-  bool hip = false;             ///< launched through AMD's runtime: kernels are none of NVIDIA's
-  std::size_t ranks = 1;        ///< whose events the file holds; kept are the first one's
-  std::int64_t world = 0;       ///< ranks of the job; 0: not said
-  double toolkit = 0.0;         ///< CUDA of the year that events and kernels are called so; 0: of late ones
+  std::int64_t gpu_memory = 0;                   ///< bytes; 0: not said
+  std::int64_t gpu_sms = 0, gpu_capability = 0;  ///< 90 for 9.0; 0: not said
+  std::vector<GpuUse> gpus;                      ///< of all that the recording tells of; empty: of one alone
+  ProfilerSource source = ProfilerSource::kineto;
+  std::string cut_off;     ///< why the file ends before its events do; empty where it does not
+  bool hip = false;        ///< launched through AMD's runtime: kernels are none of NVIDIA's
+  std::size_t ranks = 1;   ///< whose events the file holds; kept are the first one's
+  std::int64_t world = 0;  ///< ranks of the job; 0: not said
+  double toolkit = 0.0;    ///< CUDA of the year that events and kernels are called so; 0: of late ones
 };
 
 /// Takes the pieces of a trace one by one.
@@ -108,6 +116,8 @@ class ProfilerEventReader {
   void device(std::string_view text);
   /// "distributedInfo".
   void distributed(std::string_view text);
+  /// The file is a timeline that was predicted, in which no profiler took time.
+  void predicted();
   /// Everything read, ordered by begin.
   ProfilerEvents finish();
 

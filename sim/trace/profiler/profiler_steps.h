@@ -19,6 +19,9 @@ struct StepWindow {
   [[nodiscard]] bool contains(double time) const { return time >= begin && time < end; }
 };
 
+/// Throws UserError where a recording holds nothing that can be replayed; `path` stands for the file.
+void refuse_empty(const ProfilerEvents& events, const std::string& path);
+
 /// `issued` holds for each of `events.gpu` when the host issued it.
 StepWindow choose_step(const ProfilerEvents& events, const std::vector<double>& issued);
 

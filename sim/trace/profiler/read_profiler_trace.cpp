@@ -10,11 +10,13 @@
 #include <unordered_map>
 
 #include "sim/trace/profiler/busy_times.h"
+#include "sim/trace/profiler/critical_path.h"
 #include "sim/trace/profiler/host_clock.h"
 #include "sim/trace/profiler/operator_stacks.h"
 #include "sim/trace/profiler/profiler_arguments.h"
 #include "sim/trace/profiler/profiler_steps.h"
 #include "sim/trace/profiler/recorded_collectives.h"
+#include "sim/trace/profiler/recorded_ops.h"
 #include "sim/trace/profiler/recorded_sizes.h"
 #include "sim/trace/profiler/recorded_streams.h"
 #include "sim/trace/profiler/unrecorded_layouts.h"
@@ -45,23 +47,14 @@ class ProfileReplay {
         clock_(events),
         device_(device({events.gpu_name, events.gpu_memory})),
         builder_(result_, device_.bytes_per_second, device_.fixed_seconds, device_.carried_bytes, device_.link_bytes) {
-    result_.format = Format::pytorch_profiler;
+    result_.format = events.source == ProfilerSource::nsight ? Format::nsight_systems : Format::pytorch_profiler;
     result_.defects = std::move(defects);
     result_.memory_known = false;
     builder_.context.same_library = device_.same_library;
   }
 
   Replayable run() {
-    if (events_.operators.empty())
-      throw UserError(
-          fmt::format("{}: the trace has no operators (category cpu_op): record it with "
-                      "torch.profiler.ProfilerActivity.CPU",
-                      path_));
-    if (events_.gpu.empty())
-      throw UserError(
-          fmt::format("{}: nothing ran on a GPU in this trace: record it on one, with "
-                      "torch.profiler.ProfilerActivity.CUDA",
-                      path_));
+    refuse_empty(events_, path_);
     parents_ = parents_of(events_.operators);
     beside_ = times_beside_others(events_.gpu);
     collect_entries();
@@ -75,7 +68,6 @@ class ProfileReplay {
     builder_.name_streams(streams_.names);
     find_phases();
     find_sizes();
-    measure();
     result_.host_slowness = clock_.slowness();
     result_.host_measured = true;
     host_position_ = window_.begin;
@@ -83,6 +75,7 @@ class ProfileReplay {
     // millisecond.
     constexpr double kBeforeFirstLaunch = 50.0;  // microseconds, as much as the host needs for a first operator
     if (!window_.marked) host_position_ = std::max(window_.begin, entries_.front().end - kBeforeFirstLaunch);
+    measure();
     builder_.begin_step();
     emit(entries_, 0);
     pass_events(std::numeric_limits<double>::infinity());
@@ -140,7 +133,7 @@ class ProfileReplay {
         continue;
       }
       for (std::size_t op = entry.innermost; op != kNone; op = parents_[op])
-        if (is_mapped(name_of_operator(op))) entry.candidates.push_back(op);
+        if (is_mapped(name_of_operator(op)) || ops_.of(op) != nullptr) entry.candidates.push_back(op);
       std::reverse(entry.candidates.begin(), entry.candidates.end());
     }
   }
@@ -193,9 +186,11 @@ class ProfileReplay {
 
   void measure() {
     std::vector<std::size_t> items;
-    for (const Entry& entry : entries_)
-      if (entry.gpu != kNone) items.push_back(entry.gpu);
+    for (const Entry& e : entries_)
+      if (e.gpu != kNone) items.push_back(e.gpu);
     result_.measured = measured_step(events_, items, window_);
+    result_.formats = formats_of(events_, items);
+    result_.critical_path = critical_path(events_, items, issued_, {host_position_, window_.end, "", true});
     if (const std::size_t devices = devices_of(events_, items); devices > 1)
       result_.recording.trace.notes.push_back(fmt::format(
           "one process launched kernels on {} GPUs: they are predicted one behind the other on one", devices));
@@ -220,6 +215,10 @@ class ProfileReplay {
       builder_.set_stream(stream_of(first));
       if (!launches) {
         builder_.host_time(host_until(group));
+        wait_as(group);
+      } else if (const Op* exact = has_candidate ? ops_.of(first.candidates[level]) : nullptr; exact != nullptr) {
+        const AtenCall call = call_of(group, first.candidates[level]);
+        builder_.exact(call, *exact, host_until(group));
         wait_as(group);
       } else if (has_candidate) {
         if (calls_itself(group, level) || !emit_without_copies(group, level)) emit(group, level + 1);
@@ -378,6 +377,7 @@ class ProfileReplay {
   TraceBuilder builder_;
   std::vector<std::size_t> parents_;
   const RecordedOperators recorded_{events_, parents_, path_};
+  RecordedOps ops_{events_};
   std::vector<Entry> entries_;
   std::vector<double> issued_, beside_;  ///< by entry of events_.gpu
   std::vector<HostEvent> optimizer_;

@@ -28,9 +28,11 @@ struct RecordedDevice {
 };
 /// As a trace names it.
 struct RecordedGpu {
-  std::string name;         ///< by its driver; empty where the trace does not say
-  std::int64_t memory = 0;  ///< bytes; 0 where the trace does not say
-  bool hip = false;         ///< its kernels were launched through AMD's runtime
+  std::string name;             ///< by its driver; empty where the trace does not say
+  std::int64_t memory = 0;      ///< bytes; 0 where the trace does not say
+  bool hip = false;             ///< its kernels were launched through AMD's runtime
+  std::int64_t sms = 0;         ///< 0 where the trace does not say
+  std::int64_t capability = 0;  ///< 90 for compute capability 9.0; 0 where the trace does not say
 };
 using DeviceLookup = std::function<RecordedDevice(const RecordedGpu& gpu)>;
 
