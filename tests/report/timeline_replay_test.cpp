@@ -7,8 +7,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "sim/answer/replay.h"
+#include "sim/report/answer_report.h"
 #include "sim/report/timeline/chrome_trace.h"
 #include "sim/trace/json_pieces.h"
 #include "sim/units/user_error.h"
@@ -57,11 +59,33 @@ class TimelineReplay : public testing::TestWithParam<Question> {
                                           .optimizer = "AdamW",
                                           .cuda = scenario.software.cuda});
   }
+  /// Leaves of operations what PyTorch's profiler records: their names and arguments.
+  void forget_operations() const {
+    std::ostringstream text;
+    text << std::ifstream(file_).rdbuf();
+    std::string trace = text.str();
+    for (std::size_t at = 0; (at = trace.find("\"Op\":", at)) != trace.npos; at += 5) trace.replace(at, 5, "\"No\":");
+    std::ofstream(file_) << trace;
+  }
 };
+
+TEST_P(TimelineReplay, IsTheStepThatItIsOf) {
+  const Scenario ours = scenario();
+  write(ours);
+  ScenarioSource source;
+  source.file = file_.string();
+  const ReplayResult replay = predict_replay(load_scenario(source), "analytic");
+  const Prediction prediction = predict(ours, "analytic");
+  const double step = prediction.step.time.value();
+  EXPECT_EQ(replay.prediction.hardware, ours.gpu.name) << "where none is asked for, that of the timeline";
+  EXPECT_NEAR(replay.prediction.step.time.value(), step, 1e-3 * step);
+  EXPECT_NEAR(replay.measured.step, step, 1e-3 * step);
+}
 
 TEST_P(TimelineReplay, OnTheSameGpuItIsUnderstoodAndTakesAsLong) {
   const Scenario ours = scenario();
   write(ours);
+  forget_operations();  // as PyTorch's traces, which name calls alone
   ScenarioSource source;
   source.file = file_.string();
   source.overrides = {{"hardware", "nvidia-h200-sxm-141gb", ""}};
@@ -86,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Question{"bert-large", "fp32", "foreach", ""}, Question{"bert-large", "amp-bf16", "fused", ""},
                     Question{"llama-7b", "bf16", "fused", ""},
                     // Kernels of torch.compile are carried over, and what they leave in the L2 is not known.
-                    Question{"gpt2", "amp-bf16", "fused", ", attention: flash, compile: true", 0.03}));
+                    Question{"gpt2", "amp-bf16", "fused", ", attention: flash, compile: true", 0.03},
+                    Question{"gpt2", "amp-bf16", "foreach", "", 0.02, 1}));  // waits for its host
 
 class ClusterReplay : public TimelineReplay {
  protected:
@@ -130,6 +155,36 @@ TEST_P(ClusterReplay, ExchangesWhatWasRecordedOverTheClustersLinks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ddp, ClusterReplay, testing::Values(Question{"gpt2", "amp-bf16", "fused", ""}));
+
+/// Steps of several GPUs, whose streams wait for each other.
+class TimelineOfSeveral : public testing::TestWithParam<const char*> {};
+
+TEST_P(TimelineOfSeveral, IsTheStepThatItIsOf) {
+  ScenarioSource source;
+  source.text = GetParam();
+  source.text_name = "test";
+  Session session;
+  const StepRun run(session, load_scenario(source), "analytic");
+  const std::string file = temporary_path("several.json");
+  std::ofstream(file) << answer_timeline(run);
+  ScenarioSource recorded;
+  recorded.file = file;
+  recorded.overrides = {{"cluster", "hgx-h200", ""}};
+  const ReplayResult replay = predict_replay(load_scenario(recorded), "analytic");
+  const double step = run.prediction().step.time.value();
+  EXPECT_NEAR(replay.prediction.step.time.value(), step, 1e-3 * step);
+}
+
+#define RIDGELINE_TEST_LLAMA                                                                                         \
+  "{cluster: hgx-h200, model: {family: llama, code: plain, layers: 4, heads: 16, key_value_heads: 4, hidden: 1024, " \
+  "feed_forward: 2816, vocabulary: 32000}, training: {micro_batch: 2, sequence_length: 2048, precision: "
+INSTANTIATE_TEST_SUITE_P(Ways, TimelineOfSeveral,
+                         testing::Values(RIDGELINE_TEST_LLAMA "amp-bf16, parallel: {data: 8, strategy: ddp}}}",
+                                         RIDGELINE_TEST_LLAMA "amp-bf16, parallel: {data: 8, strategy: zero1}}}",
+                                         RIDGELINE_TEST_LLAMA
+                                         "fp32, parallel: {data: 8, strategy: fsdp, parameter_type: bf16}}}",
+                                         RIDGELINE_TEST_LLAMA "bf16, parallel: {tensor: 8}}}",
+                                         RIDGELINE_TEST_LLAMA "bf16, parallel: {context: 8}}}"));
 
 std::set<std::string> names_of(const std::string& file) {
   const std::string path = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/" + file;

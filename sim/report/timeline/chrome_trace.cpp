@@ -15,9 +15,11 @@
 #include "sim/report/timeline/pipeline_lanes.h"
 #include "sim/report/timeline/profiled_kernel.h"
 #include "sim/report/timeline/pytorch_names.h"
+#include "sim/report/timeline/stream_waits.h"
 #include "sim/report/timeline/timeline_counters.h"
 #include "sim/timeline/host_slices.h"
 #include "sim/trace/aten/aten_call_of.h"
+#include "sim/trace/op_trace/op_text.h"
 #include "sim/units/budget.h"
 
 namespace ridgeline {
@@ -43,10 +45,13 @@ class Writer {
                                 : plan_issues(input.program, input.gpu, input.host)),
         slices_(host_slices(plan_, input.timeline, input.gpu)),
         out_(out),
-        events_(out_, std::min(0.0, input.timeline.host_begin.value())) {
+        events_(out_, std::min(0.0, input.timeline.host_begin.value())),
+        waits_(plan_, input.timeline, {kHostProcess, kMainThread, kDevice, kStream}) {
     for (const Action& action : in_.program.steady_step())
       if (action.kind == Action::Kind::launch) launches_.push_back(&action);
     if (in_.program.trace != nullptr) written_.resize(in_.program.trace->ops.size());
+    for (const Action* launch : launches_)
+      if (const Collective* collective = collective_of(*launch)) world_ = std::max(world_, collective->ranks);
     name_kernels();
   }
 
@@ -62,8 +67,7 @@ class Writer {
         list.add(']');
       });
       trace.add_with("distributedInfo", [&](TextBuffer& object) {
-        const std::int64_t ranks = all_ranks();
-        JsonObject(object).add("backend", ranks > 1 ? "nccl" : "none").add("rank", 0).add("world_size", ranks);
+        JsonObject(object).add("backend", world_ > 1 ? "nccl" : "none").add("rank", 0).add("world_size", world_);
       });
       trace.add("displayTimeUnit", "ms").add("baseTimeNanoseconds", 0).add("traceName", in_.title);
       trace.add("step_us", in_microseconds(in_.timeline.step));
@@ -87,19 +91,13 @@ class Writer {
       host(slice);
     }
     for (std::size_t i = 0; i < launches_.size(); ++i) keep_budget_often(kWriting), kernel(i);
+    waits_.write(events_);
     if (!in_.classes.empty()) copy_kernels();
     add_counters(events_, in_, slices_, kDevice);
     if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
     if (!in_.classes.empty()) add_rank_kernels(events_, *in_.pipeline, in_.classes, kRankProcess, kStream);
   }
 
-  /// Of the largest group of the step.
-  [[nodiscard]] std::int64_t all_ranks() const {
-    std::int64_t ranks = 1;
-    for (const Action* launch : launches_)
-      if (const Collective* collective = collective_of(*launch)) ranks = std::max(ranks, collective->ranks);
-    return ranks;
-  }
   [[nodiscard]] const Collective* collective_of(const Action& launch) const {
     if (launch.call == Action::kNoCall || in_.program.trace == nullptr) return nullptr;
     return std::get_if<Collective>(&in_.program.trace->ops[in_.program.trace->calls[launch.call].op]);
@@ -160,8 +158,8 @@ class Writer {
       entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}, nullptr};
       const trace::ProfiledArguments text = trace::profiled_arguments(entry->call);
       entry->arguments = fmt::format(
-          R"("Record function id":0,"Concrete Inputs":{},"Input type":{},"Input Strides":{},"Input Dims":{})",
-          text.values, text.types, text.strides, text.dims);
+          R"("Record function id":0,"Concrete Inputs":{},"Input type":{},"Input Strides":{},"Input Dims":{},"Op":{})",
+          text.values, text.types, text.strides, text.dims, trace::op_text(in_.program.trace->ops[op]));
     }
     return *entry;
   }
@@ -254,8 +252,7 @@ class Writer {
   void host(const HostSlice& s) {
     const int thread = thread_of(s);
     if (s.group.kind == HostGroup::Kind::wait)
-      return events_.slice("cuda_runtime", "cudaStreamSynchronize", kHostProcess, thread, s.begin, s.end,
-                           [](JsonObject& a) { a.add("cbid", 131).add("correlation", 0); });
+      return waits_.write_host_wait(events_, s, in_.program.actions[s.group.action]);
     if (s.group.kind == HostGroup::Kind::graph) {
       const std::size_t correlation = s.group.first_launch + 1;
       events_.slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end, [&](JsonObject& a) {
@@ -361,7 +358,7 @@ class Writer {
         place();
         return add_copy(a, std::get<FixedWork>(launch.work), (span.end - span.start).value());
       }
-      if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective);
+      if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective, world_);
       a.add_members(R"("queued":0,"device":0,"context":1)");
       place();
       add_launch(a, launch, in_.times[i], in_.gpu);
@@ -376,6 +373,8 @@ class Writer {
   std::vector<HostSlice> slices_;
   TextBuffer& out_;
   TraceEvents events_;
+  StreamWaits waits_;
+  std::int64_t world_ = 1;  ///< ranks of the largest group of the step
   std::vector<const Action*> launches_;
   std::vector<std::optional<WrittenOp>> written_;  ///< by op of the trace
   std::deque<std::vector<std::string>> lists_of_names_;

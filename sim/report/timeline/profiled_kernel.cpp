@@ -41,13 +41,60 @@ void add_device(TextBuffer& out, const Gpu& gpu, int number) {
       .add("numSms", gpu.sm.count);
 }
 
-void add_collective(JsonObject& arguments, const Collective& collective) {
+namespace {
+
+/// As the process group of NCCL in PyTorch calls the operation (ProcessGroupNCCL.cpp, RECORD_PARAM_COMMS).
+std::string_view recorded_name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce: return "allreduce";
+    case CollectiveKind::all_gather: return "_allgather_base";
+    case CollectiveKind::reduce_scatter: return "_reduce_scatter_base";
+    case CollectiveKind::all_to_all: return "all_to_all";
+    case CollectiveKind::send_recv: return "send";
+    default: return name_of(kind);
+  }
+}
+
+/// c10::toString of the type.
+std::string_view recorded_type(DType type) {
+  switch (type) {
+    case DType::fp32: return "Float";
+    case DType::bf16: return "BFloat16";
+    case DType::fp16: return "Half";
+    case DType::fp64: return "Double";
+    case DType::int64: return "Long";
+    case DType::int32: return "Int";
+    case DType::uint8: return "Byte";
+    case DType::boolean: return "Bool";
+    default: return name_of(type);
+  }
+}
+
+/// The first rank's group: neighbours of one copy of the network, or ranks as far apart as all others between them.
+std::string ranks_of_group(const Collective& collective, std::int64_t world) {
+  const bool neighbours = collective.group == GroupKind::tensor || collective.group == GroupKind::context ||
+                          collective.group == GroupKind::expert || collective.group == GroupKind::shard;
+  const std::int64_t apart =
+      neighbours ? 1 : std::max<std::int64_t>(1, world / std::max<std::int64_t>(1, collective.ranks));
+  constexpr std::int64_t kMostListed = 64;  // PyTorch shortens longer lists too
+  std::string text = "[";
+  for (std::int64_t i = 0; i < std::min(collective.ranks, kMostListed); ++i)
+    text += fmt::format("{}{}", i > 0 ? ", " : "", i * apart);
+  return text + (collective.ranks > kMostListed ? ", ...]" : "]");
+}
+
+}  // namespace
+
+void add_collective(JsonObject& arguments, const Collective& collective, std::int64_t world) {
   const std::int64_t whole = collective.bytes / std::max<std::int64_t>(1, bytes_of(collective.type)),
                      part = whole / std::max<std::int64_t>(1, collective.ranks);
-  arguments.add("Collective name", name_of(collective.kind));
+  arguments.add("Collective name", recorded_name(collective.kind));
   arguments.add("In msg nelems", collective.kind == CollectiveKind::all_gather ? part : whole);
   arguments.add("Out msg nelems", collective.kind == CollectiveKind::reduce_scatter ? part : whole);
-  arguments.add("Group size", collective.ranks).add("dtype", name_of(collective.type));
+  arguments.add("Group size", collective.ranks).add("dtype", recorded_type(collective.type));
+  arguments.add("Process Group Name",
+                fmt::format("{}", collective.ranks == world ? 0 : static_cast<int>(collective.group) + 1));
+  arguments.add("Process Group Ranks", ranks_of_group(collective, world));
   arguments.add("Process Group Description", name_of(collective.group));
 }
 

@@ -20,7 +20,8 @@ ProfiledKind profiled_kind(const KernelLaunch& launch);
 /// An entry of the trace's list of devices.
 void add_device(TextBuffer& out, const Gpu& gpu, int number);
 
-/// Members of the arguments of a collective's kernel: its name, elements in and out of a rank, group and type.
-void add_collective(JsonObject& arguments, const Collective& collective);
+/// Members of the arguments of a collective's kernel as Kineto has them: its name, elements in and out of a rank, type,
+/// and the group among `world` ranks.
+void add_collective(JsonObject& arguments, const Collective& collective, std::int64_t world);
 
 }  // namespace ridgeline
