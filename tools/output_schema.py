@@ -55,6 +55,9 @@ def commands(folder):
         yield "kernel_table", False, ["replay", table, *options]
     for options in ([BERT], T4, ["--model", "llama-7b", "--hardware", "nvidia-t4", "--seq", "512"]):
         yield "fit", False, ["fit", *options]
+    for gpu in ("nvidia-t4", "nvidia-h200-sxm-141gb"):
+        yield "fits", False, ["fits", "gpt2", gpu, "--seq", "256"]
+    yield "fits", False, ["fits", "llama-7b", "nvidia-t4", "--seq", "256"]
     yield "comparison", False, ["compare", BERT, "nvidia-h200-sxm-141gb", "--with", "training.precision=amp-fp16"]
     yield "comparison", False, ["compare", RECORDING, "nvidia-t4", "nvidia-l4"]
     for name in ("twice-the-bandwidth", "time-memory-energy"):

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/input/text_source.h"
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 
 namespace ridgeline {
 namespace {
@@ -40,7 +40,7 @@ Action action_of(std::string_view name) {
   }
   std::vector<std::string_view> names;
   for (const auto& entry : kActions) names.push_back(entry.first);
-  throw std::invalid_argument(fmt::format("unknown action \"{}\"; did you mean {}?", name, nearest_name(name, names)));
+  throw std::invalid_argument(fmt::format("unknown action \"{}\"; {}", name, expected_names(name, names)));
 }
 
 AllocationHistory parse_history(std::string_view text, std::string source) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 
 namespace ridgeline {
 namespace {
@@ -125,8 +125,7 @@ AllocatorSettings AllocatorSettings::parse(std::string_view text) {
     else if (key == "per_process_memory_fraction") settings.memory_fraction = number(key, value, 0.0, 1.0);
     else if (key == "roundup_power2_divisions") set_divisions(settings, key, value);
     else if (std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), key) == std::end(kWithoutEffect)) {
-      throw std::invalid_argument(
-          fmt::format("unknown allocator setting \"{}\"; did you mean {}?", key, nearest_name(key, known)));
+      throw std::invalid_argument(fmt::format("unknown allocator setting \"{}\"; {}", key, expected_names(key, known)));
     }
   }
   return settings;

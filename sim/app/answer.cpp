@@ -24,7 +24,9 @@
 #include "sim/output/write_file.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/json/prediction_json.h"
+#include "sim/report/text/memory_words.h"
 #include "sim/report/text/prediction_text.h"
+#include "sim/report/text/workload_words.h"
 #include "sim/units/budget.h"
 #include "sim/units/user_error.h"
 
@@ -43,6 +45,23 @@ void refuse_clusters(const ScenarioOptions& asked) {
     throw UserError("--on-every-gpu: goes with hardware, and the scenario has a cluster; sweep over cluster.gpu");
 }
 
+/// Network and question; where nobody named a precision, that of the GPUs which hold the network.
+std::string title_of_table(const std::vector<Scenario>& scenarios, const std::vector<Prediction>& predictions) {
+  std::size_t at = 0;
+  while (at + 1 < predictions.size() && !predictions[at].memory.fits) ++at;
+  const Scenario& shown = scenarios[predictions[at].memory.fits ? at : 0];
+  const bool mixed = std::any_of(scenarios.begin(), scenarios.end(), [&](const Scenario& other) {
+    return other.training.precision != shown.training.precision;
+  });
+  std::string title;
+  write_wrapped(title, "",
+                shown.recorded ? shown.title
+                               : fmt::format("{} on every GPU{}{}", shown.model.name, assumed_words(shown),
+                                             mixed ? "; fp32 on GPUs without bf16" : ""));
+  write_wrapped(title, "", fmt::format("{} · {}", workload_line(shown), shown.software.name));
+  return title;
+}
+
 int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options) {
   if (options.sensitivity && options.format != "json")
     throw UserError("--sensitivity: the table of --on-every-gpu has no room for it; add --format json");
@@ -51,7 +70,8 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
   std::vector<Prediction> predictions;
   auto all = nlohmann::ordered_json::array();
   std::vector<std::string> cannot_run;
-  Scenario shown;
+  std::vector<double> prices;
+  std::vector<Scenario> scenarios;
   Session session;
   for (const std::string& name : hardware_names()) {
     ScenarioSource source = asked.source();
@@ -64,7 +84,8 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
       continue;
     }
     if (options.format == "json") all.push_back(answer_json(run, predictions.back(), {}, tool_and_revision()));
-    shown = run.scenario();
+    prices.push_back(run.scenario().gpu.price_per_hour);
+    scenarios.push_back(run.scenario());
   }
   waiting.reset();
   if (predictions.empty()) throw UserError(cannot_run.front());
@@ -72,7 +93,7 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
     print("{}\n", all.dump(2));
     for (const std::string& line : cannot_run) print_message("{}\n", line);
   } else {
-    print_report(prediction_table(shown, predictions));
+    print_report(prediction_table(title_of_table(scenarios, predictions), predictions, prices));
     if (!cannot_run.empty()) print("\n");
     for (const std::string& line : cannot_run) print("{}\n", line);
   }
@@ -124,7 +145,12 @@ void AnswerOptions::add_detail_to(CLI::App& command) {
   auto* more = command.add_flag("--explain", explain,
                                 "all that is known: phases, kernels, host, energy, every change that would help");
   command.add_option("--tokens", run_tokens, "of a whole run (15e9): its steps, time, energy and price")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& given) {
+        double tokens = 0.0;
+        return CLI::detail::lexical_cast(given, tokens) && tokens > 0.0
+                   ? std::string()
+                   : fmt::format("{}: expected a number above 0, such as 15e9", given);
+      });
   command.add_flag("--quiet", quiet, "one line: fits or not, time, memory")->excludes(more);
 }
 

@@ -14,6 +14,7 @@
 #include "sim/output/standard_output.h"
 #include "sim/recognition/recognise.h"
 #include "sim/report/text/collective_lines.h"
+#include "sim/scenario/named_kind.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/host_class.h"
 
@@ -39,6 +40,11 @@ std::vector<config::Override> cluster_overrides(const std::vector<std::string>& 
 }
 
 void run(const CollectivesOptions& options, Outcome& outcome) {
+  if (key_of_name(options.cluster) == "hardware")
+    throw UserError(
+        fmt::format("{} is a GPU; several of one kind are a cluster, such as --cluster hgx-h100 (ridgeline "
+                    "hardware --clusters lists them)",
+                    options.cluster));
   const Cluster cluster = load_cluster(options.cluster, cluster_overrides(options.sets));
   const bool table = options.format.empty() ? ::isatty(STDOUT_FILENO) == 1 : options.format == "text";
   const Host host = load_host(options.host, host_class_names());

@@ -2,19 +2,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "sim/app/commands.h"
 #include "sim/app/output_files.h"
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
+#include "sim/app/waiting.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/comparison_report.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/named_kind.h"
 #include "sim/scenario/scenario_file.h"
+#include "sim/scenario/short_flags.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 
@@ -36,8 +42,31 @@ struct Sides {
   }
 };
 
+/// "--lora 16 --precision bf16", as reports advise changes.
+std::vector<config::Override> overrides_of_flags(const std::string& change) {
+  std::vector<config::Override> out;
+  std::istringstream words(change);
+  for (std::string word; words >> word;) {
+    const auto flags = short_flags();
+    const auto flag = std::find_if(flags.begin(), flags.end(), [&](const ShortFlag& one) { return one.flag == word; });
+    std::string value;
+    if (flag == flags.end() && word == "--set" && words >> value) {
+      out.push_back(config::parse_override(value));
+    } else {
+      if (flag == flags.end())
+        throw UserError(fmt::format("--with {}: {} is no short flag; KEY=VALUE changes any key", change, word));
+      if (flag->has_value() && !(words >> value))
+        throw UserError(fmt::format("--with {}: {} needs a value, such as {} {}", change, word, word, flag->example));
+      for (config::Override& one : changes_of(*flag, value, false)) out.push_back(std::move(one));
+    }
+    out.back().origin = "--with " + change;
+  }
+  return out;
+}
+
 /// "KEY=VALUE KEY=VALUE", split where a space is followed by another KEY=.
 std::vector<config::Override> overrides_of(const std::string& change) {
+  if (change.starts_with("--")) return overrides_of_flags(change);
   std::vector<config::Override> out;
   std::size_t begin = 0;
   while (begin < change.size()) {
@@ -50,11 +79,23 @@ std::vector<config::Override> overrides_of(const std::string& change) {
       end = space;
       break;
     }
-    out.push_back(config::parse_override(std::string_view(change).substr(begin, end - begin)));
+    const std::string one = change.substr(begin, end - begin);
+    if (one.find('=') == std::string::npos)
+      throw UserError(
+          fmt::format("--with {}: expected KEY=VALUE or flags, such as \"training.precision=bf16\" or "
+                      "\"--precision bf16\"",
+                      change));
+    out.push_back(config::parse_override(one));
     out.back().origin = "--with " + change;
     begin = end + 1;
   }
   return out;
+}
+
+/// A GPU by any spelling; a file of that name is a scenario.
+bool is_gpu(const std::string& subject) {
+  std::error_code ignored;
+  return !std::filesystem::exists(subject, ignored) && key_of_name(subject) == "hardware";
 }
 
 bool names_hardware(const ScenarioSource& source) {
@@ -64,9 +105,7 @@ bool names_hardware(const ScenarioSource& source) {
 
 Sides sides_of(const CompareOptions& options, Session& session) {
   std::vector<std::string> files, gpus;
-  const std::vector<std::string> known = hardware_names();
-  for (const std::string& subject : options.subjects)
-    (std::find(known.begin(), known.end(), subject) != known.end() ? gpus : files).push_back(subject);
+  for (const std::string& subject : options.subjects) (is_gpu(subject) ? gpus : files).push_back(subject);
   if (files.size() > 1 && !(gpus.empty() && options.changes.empty()))
     throw UserError("compare: name GPUs and --with changes beside one scenario, not several");
   Sides sides;
@@ -108,9 +147,11 @@ void write_comparison_page(const std::string& path, const Comparison& comparison
 }
 
 void run(const CompareOptions& options) {
+  std::optional<Waiting> waiting(std::in_place, "comparing");
   Session session;
   const Sides sides = sides_of(options, session);
   const Comparison comparison = compare(session, sides.scenarios, sides.labels, options.engine);
+  waiting.reset();
   if (!options.html.empty()) write_comparison_page(options.html, comparison);
   if (options.format == "json")
     print("{}\n", comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -124,7 +165,9 @@ void add_compare_command(CLI::App& program, Outcome&) {
   auto* command = program.add_subcommand("compare", "two to six scenarios, GPUs or changes side by side, with reasons");
   command->add_option("subjects", options->subjects,
                       "scenario files or recorded steps; or one file (or flags) and names of GPUs to run it on");
-  command->add_option("--with", options->changes, "\"KEY=VALUE KEY=VALUE\": one more side, the scenario so changed")
+  command
+      ->add_option("--with", options->changes,
+                   "\"KEY=VALUE KEY=VALUE\" or \"--lora 16\": one more side, the scenario so changed")
       ->allow_extra_args(false)
       ->take_all();
   options->scenario.add_flags_to(*command);

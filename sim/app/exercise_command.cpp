@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "sim/app/commands.h"
+#include "sim/app/waiting.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/exercise_measures.h"
 #include "sim/report/json/exercise_json.h"
@@ -83,6 +85,7 @@ void write_commands(std::string& out, const Exercise& e) {
 }
 
 void print_question(const Exercise& e, ExerciseNumbers& numbers) {
+  std::optional<Waiting> waiting(std::in_place, "simulating");
   std::string out = fmt::format("Exercise {}: {}\n{}, about {} minutes\n\n", e.number, e.title, e.chapter, e.minutes);
   write_paragraphs(out, numbers.filled(e.question));
   out += "\n  to explore, after a guess\n";
@@ -90,6 +93,7 @@ void print_question(const Exercise& e, ExerciseNumbers& numbers) {
   out += fmt::format("\n  {} {} --answer X{}\n  {:.3g} % off is right; --solution shows it\n",
                      shown_command("ridgeline exercise"), e.number,
                      e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
+  waiting.reset();
   print("{}", out);
 }
 
@@ -113,6 +117,7 @@ void draw(std::string& out, const ExercisePicture& picture, ExerciseNumbers& num
 }
 
 void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
+  std::optional<Waiting> waiting(std::in_place, "simulating");
   std::string out = fmt::format("\n  simulated     {}\n", in_unit(numbers.answer(), e));
   if (!e.measured.empty())
     write_wrapped(out, "  measured      ",
@@ -121,6 +126,7 @@ void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
   out += '\n';
   write_paragraphs(out, numbers.filled(e.explanation));
   draw(out, e.picture, numbers);
+  waiting.reset();
   print("{}", out);
 }
 
@@ -177,7 +183,9 @@ void run(const ExerciseOptions& options, Outcome& outcome) {
   const Exercise& exercise = exercise_of(exercises, options.number);
   ExerciseNumbers numbers(exercise, ExerciseMeasures{});
   const bool answered = !options.answer.empty();
+  std::optional<Waiting> waiting(std::in_place, "simulating");
   const bool right = answered && is_right(answer_from(options.answer, exercise), numbers.answer(), exercise);
+  waiting.reset();
   if (answered && !right) outcome.exit_code = 2;
   if (options.format == "json") {
     const auto json = exercise_json(exercise, options.answer, options.solution, numbers);

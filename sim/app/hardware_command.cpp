@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "sim/app/commands.h"
 #include "sim/app/hardware_overrides.h"
+#include "sim/app/waiting.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/network/load_cluster.h"
 #include "sim/other_simulators/translate.h"
@@ -13,6 +15,7 @@
 #include "sim/recognition/recognise.h"
 #include "sim/report/text/collective_lines.h"
 #include "sim/report/text/hardware_text.h"
+#include "sim/scenario/named_kind.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -57,8 +60,10 @@ void run(const HardwareOptions& options) {
   }
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   if (options.name.empty()) {
+    std::optional<Waiting> waiting(std::in_place, "reading descriptions");
     std::vector<Gpu> gpus;
     for (const std::string& name : hardware_names()) gpus.push_back(load_gpu(name, {}, numbers));
+    waiting.reset();
     if (options.format == "json") {
       auto names = nlohmann::ordered_json::array();
       for (const Gpu& gpu : gpus) names.push_back({{"name", gpu.name}, {"title", gpu.title}});
@@ -68,6 +73,8 @@ void run(const HardwareOptions& options) {
     }
     return;
   }
+  if (key_of_name(options.name) == "model")
+    throw UserError(fmt::format("{} is a network: ridgeline models {}", options.name, options.name));
   if (print_translation(options)) return;
   const auto overrides = hardware_overrides(options.sets);
   const HardwareSheet sheet = describes_cluster(options.name) ? load_cluster_sheet(options.name, overrides)

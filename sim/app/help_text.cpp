@@ -42,7 +42,13 @@ std::string HelpText::make_subcommand(const CLI::App* command) const {
 
 std::string HelpText::make_footer(const CLI::App* command) const {
   const std::string footer = command->get_footer();
-  return footer.empty() ? "" : in_lines(footer, page_width()) + "\n";
+  std::string text;
+  for (std::size_t begin = 0; begin < footer.size();) {
+    const std::size_t end = std::min(footer.find('\n', begin), footer.size());
+    text += in_lines(std::string_view(footer).substr(begin, end - begin), page_width()) + "\n";
+    begin = end + 1;
+  }
+  return text;
 }
 
 }  // namespace ridgeline::app

@@ -14,13 +14,14 @@
 #include <malloc.h>
 #endif
 
+#include "sim/app/command_examples.h"
 #include "sim/app/command_line.h"
 #include "sim/app/commands.h"
 #include "sim/app/given_files.h"
 #include "sim/app/help_text.h"
-#include "sim/app/meant_option.h"
 #include "sim/app/output_files.h"
 #include "sim/app/stop_signal.h"
+#include "sim/app/usage_mistakes.h"
 #include "sim/app/version.h"
 #include "sim/output/output_error.h"
 #include "sim/output/standard_error.h"
@@ -31,47 +32,6 @@
 #include "sim/units/user_error.h"
 
 namespace {
-
-/// CLI11 answers an unknown command with a list of required ones; people want the name they meant.
-std::string unknown_command(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2) return "a command is missing (ridgeline --help lists them)";
-  std::vector<std::string> names;
-  if (const std::string given = argv[1]; given.starts_with('-')) {
-    for (const CLI::Option* known : program.get_options()) {
-      if (known->check_name(given)) return "";
-      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
-    }
-    const std::string meant = ridgeline::app::meant_option(given, names);
-    return fmt::format("{} is no option of ridgeline{} (ridgeline --help lists them)", given,
-                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
-  }
-  for (const auto* command : program.get_subcommands({})) names.push_back(command->get_name());
-  for (const auto& name : names)
-    if (name == argv[1]) return "";
-  names.insert(names.end(), {"help", "version"});
-  const std::string meant = ridgeline::app::same_spelled_otherwise(argv[1], names);
-  return fmt::format("unknown command '{}'{} (ridgeline --help lists them)", argv[1],
-                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
-}
-
-/// CLI11 names what it did not expect; people want the option they meant.
-std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& error) {
-  const std::vector<std::string> given = program.remaining(true);
-  const auto option =
-      std::find_if(given.begin(), given.end(), [](const std::string& a) { return a.starts_with("-") && a.size() > 1; });
-  const std::vector<const CLI::App*> commands = program.get_subcommands(nullptr);
-  for (const CLI::App* command : commands) {
-    if (option == given.end() || !command->parsed()) continue;
-    std::vector<std::string> names;
-    for (const CLI::Option* known : command->get_options())
-      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
-    const std::string name = option->substr(0, option->find('='));
-    const std::string meant = ridgeline::app::meant_option(name, names);
-    return fmt::format("{} is no option of {}{} (ridgeline {} --help lists them)", name, command->get_name(),
-                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command->get_name());
-  }
-  return error.what();
-}
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the "
@@ -105,7 +65,10 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_document_commands(program);
   program.parse_complete_callback([&program] { check_output_files(program); });
   program.footer(kExitCodes);
-  for (CLI::App* command : program.get_subcommands({})) command->footer(kExitCodes);
+  for (CLI::App* command : program.get_subcommands({})) {
+    const std::string_view example = command_example(command->get_name());
+    command->footer(example.empty() ? kExitCodes : fmt::format("Example: {}\n\n{}", example, kExitCodes));
+  }
 }
 
 /// `help`, `help COMMAND`, `version` and `-v` are the options that they spell otherwise.
@@ -171,17 +134,15 @@ int main(int argc, char** argv) {
   app::remember_command_line(argc, argv);
   try {
     add_commands(program, outcome);
-    if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);
+    if (const std::string mistake = app::mistake_before_parsing(program, words); !mistake.empty())
+      throw UserError(mistake);
     const Budget budget({.memory = memory_budget()});
     const UnderBudget under(&budget);
     const int exit_code = answer(program, outcome, argc, argv);
     finish_output();
     return exit_code;
-  } catch (const CLI::ExtrasError& e) {
-    print_message("ridgeline: {}\n", unknown_option(program, e));
-    return 2;
   } catch (const CLI::ParseError& e) {
-    print_mistake(program, words, e.what());
+    print_mistake(program, words, app::mistake_of(program, e));
     return 2;
   } catch (const UserError& e) {
     print_mistake(program, words, e.what());

@@ -1,4 +1,4 @@
-// A mistyped option or command: the same thing spelled otherwise, or nothing.
+// A mistyped option: the same thing spelled otherwise or as other tools spell it, or nothing.
 #pragma once
 
 #include <string>
@@ -7,11 +7,8 @@
 
 namespace ridgeline::app {
 
-/// One of `known` that `given` spells otherwise: other letters' case or dashes, a beginning of one name alone, one slip
-/// of the keyboard (two in eight letters or more). Empty where none is.
-std::string same_spelled_otherwise(std::string_view given, const std::vector<std::string>& known);
-
-/// The same of options ("--batch"), which other tools call otherwise too.
+/// "did you mean --batch?", "time and memory ... do not depend on it: leave it out", or empty. `known` are the options
+/// of the command.
 std::string meant_option(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace ridgeline::app

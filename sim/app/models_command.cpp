@@ -6,6 +6,8 @@
 #include "sim/app/commands.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/text/model_text.h"
+#include "sim/scenario/named_kind.h"
+#include "sim/units/user_error.h"
 #include "sim/workload/load_model.h"
 
 namespace ridgeline::app {
@@ -26,6 +28,8 @@ void run(const ModelsOptions& options) {
   std::vector<ModelDescription> models;
   if (options.name.empty())
     for (const std::string& name : names) models.push_back(load_model(name));
+  else if (const std::string key = key_of_name(options.name); key == "hardware" || key == "cluster")
+    throw UserError(fmt::format("{} is {}: ridgeline hardware {}", options.name, kind_words(key), options.name));
   else if (options.part.empty()) models.push_back(load_model(options.name));
   else models.push_back(load_model(options.name, {{"part", options.part, "--part " + options.part}}));
   if (options.format == "json") {

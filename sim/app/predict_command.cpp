@@ -21,6 +21,7 @@ void add_predict_command(CLI::App& program, Outcome& outcome) {
   auto* command = program.add_subcommand("predict", "step time and peak memory of one training step, with reasons");
   options->scenario.add_to(*command);
   options->scenario.add_cuda_graphs_to(*command);
+  options->scenario.assume_sizes();
   options->answer.add_to(*command);
   options->answer.add_detail_to(*command);
   command->add_option("--record", options->script,
@@ -32,7 +33,8 @@ void add_predict_command(CLI::App& program, Outcome& outcome) {
   command->callback([options, &outcome] {
     if (options->script.empty()) {
       if (!options->arguments.empty())
-        throw UserError(fmt::format("{}: one scenario is predicted at a time", options->arguments.front()));
+        throw UserError(fmt::format("{}: one scenario or GPU is predicted at a time; ridgeline compare takes several",
+                                    options->arguments.front()));
       if (options->print_scenario) {
         fmt::print("{}", config::write_yaml(load_scenario(options->scenario.source()).asked->tree));
         return;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/scenario/scenario.h"
@@ -22,9 +23,17 @@ class ScenarioOptions {
   std::vector<std::string> replace_file(const std::string& recording, std::vector<std::string> more);
   /// Throws UserError, before work that takes long, where no GPU is named (unless `every_gpu`) or none of that name.
   void mind_hardware(bool every_gpu) const;
+  /// From now on source() names sizes that a question of flags alone leaves out.
+  void assume_sizes() { assumes_sizes_ = true; }
   [[nodiscard]] ScenarioSource source() const;
 
  private:
+  /// Changes in the order in which they were typed: the later one wins, as advice typed behind a question should.
+  [[nodiscard]] std::vector<config::Override> typed_changes(bool inference) const;
+  /// The value of a short flag; empty where it was not given.
+  [[nodiscard]] std::string given(std::string_view flag) const;
+  /// Says once that one flag replaces another.
+  void tell_replaced(std::string_view later, std::string_view earlier) const;
   /// The scenario says how a model is used, not how it is trained.
   [[nodiscard]] bool uses_the_model() const;
   /// Throws UserError where flags use a model and nothing says how long its prompt is.
@@ -33,6 +42,11 @@ class ScenarioOptions {
   std::string file_;
   std::vector<std::string> sets_, parallel_;
   std::vector<std::string> values_;  ///< of short_flags(); empty: not given
+  const CLI::App* command_ = nullptr;
+  std::vector<const CLI::Option*> flags_;  ///< of short_flags(); null: not of this command
+  const CLI::Option *set_ = nullptr, *parallel_option_ = nullptr;
+  mutable bool told_ = false;  ///< which flag replaces which
+  bool assumes_sizes_ = false;
   bool datasheet_ = false, recording_ = false, cuda_graphs_ = false;
   bool takes_file_ = false;  ///< one scenario, which flags alone may describe
 };

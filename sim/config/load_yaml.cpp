@@ -11,8 +11,8 @@
 #include <unordered_map>
 
 #include "sim/config/files_read.h"
-#include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/readable_files.h"
 
 namespace ridgeline::config {

@@ -177,7 +177,7 @@ void check_text(std::string_view text, const std::shared_ptr<const std::string>&
   const auto column = static_cast<int>(wrong - (before.rfind('\n') + 1)) + 1;  // npos + 1 is the first line's begin
   const auto byte = static_cast<unsigned char>(text[wrong]);
   throw ConfigError({name, line, column}, "",
-                    byte >= 0x80
+                    byte >= 0x80 && text.find('\0') == text.npos
                         ? fmt::format("byte 0x{:02x} is no UTF-8; save the file as UTF-8", byte)
                         : fmt::format("byte 0x{:02x} does not belong in a YAML text; is this a binary file?", byte));
 }
@@ -188,6 +188,12 @@ std::string reason(const YAML::Exception& error, std::string_view text) {
   const std::size_t line_begin = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
   if (text.substr(line_begin, begin + 1 - line_begin).find('\t') != std::string_view::npos) {
     message += " (indent with spaces, not tabs)";
+  } else if (error.msg.find("sequence flow") != std::string::npos) {
+    message += " (close the [)";
+  } else if (error.msg.find("map flow") != std::string::npos) {
+    message += " (close the {)";
+  } else if (error.msg.find("illegal map value") != std::string::npos) {
+    message += " (quote a value that has a colon and a blank in it)";
   }
   return message;
 }

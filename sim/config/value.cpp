@@ -9,7 +9,9 @@
 #include <stdexcept>
 
 #include "sim/config/asked.h"
-#include "sim/config/meant_name.h"
+#include "sim/config/missing_key.h"
+#include "sim/config/other_words.h"
+#include "sim/units/meant_name.h"
 
 namespace ridgeline::config {
 namespace {
@@ -18,9 +20,20 @@ std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
-std::string suggestion(std::string_view given, const std::vector<std::string>& known) {
-  const std::string meant = meant_name(given, known);
-  return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
+/// "1,024" and "1_024" are 1024, "2k" is 2000 or 2048; empty for other texts.
+std::string whole_number_meant(std::string_view given) {
+  std::string digits;
+  for (const char c : given)
+    if (c != ',' && c != '_' && c != ' ') digits += c;
+  const bool thousands = !digits.empty() && (digits.back() == 'k' || digits.back() == 'K');
+  if (thousands) digits.pop_back();
+  constexpr std::size_t kMost = 9;
+  if (digits.empty() || digits.size() > kMost || digits.find_first_not_of("0123456789") != std::string::npos) return "";
+  // Blanks part several numbers; commas and underscores part thousands.
+  if (given.find(' ') != std::string_view::npos) return "";
+  if (thousands) return fmt::format("{}000 or {}", digits, std::stoll(digits) * 1024);
+  const std::size_t group = given.find_last_of(",_");
+  return group != std::string_view::npos && given.size() - group == 4 ? digits : "";
 }
 
 std::string a_quantity(Dimension dimension) {
@@ -49,7 +62,7 @@ std::string range_text(Range range, Dimension dimension) {
 }  // namespace
 
 const Node& Value::node() const {
-  if (!node_) fail("missing; this key is required");
+  if (!node_) fail(kMissingKey);
   return *node_;
 }
 
@@ -100,9 +113,12 @@ std::int64_t Value::integer(IntegerRange range, std::optional<std::int64_t> fall
     if (end == given.data() + given.size())
       fail(above || below ? fmt::format("{} is out of range, expected {}", given, allowed)
                           : fmt::format("{} is out of range", given));
-  if (error != std::errc{} || end != given.data() + given.size())
+  if (error != std::errc{} || end != given.data() + given.size()) {
+    if (const std::string meant = whole_number_meant(given); !meant.empty())
+      fail(fmt::format("write {}: expected a whole number, got {}", meant, node_->describe()));
     fail(above || below ? fmt::format("expected a whole number ({}), got {}", allowed, node_->describe())
                         : fmt::format("expected a whole number, got {}", node_->describe()));
+  }
   return value;
 }
 
@@ -149,20 +165,29 @@ void Value::fail(std::string_view message) const { throw ConfigError(origin_, pa
 
 void Value::fail_choice(std::string_view given, const std::vector<std::string>& names) const {
   AskedOf::note(path_, {.kind = Asked::Kind::choice, .names = names});
-  fail(
-      fmt::format("unknown value '{}'; expected one of {}{}", given, fmt::join(names, ", "), suggestion(given, names)));
+  std::string meant(other_value(path_, given));
+  if (meant.empty()) meant = meant_value(given, names);
+  fail(fmt::format("unknown value '{}'; {}{}", given,
+                   meant.empty() ? "expected one of " : fmt::format("did you mean {}? Allowed: ", meant),
+                   some_names(names)));
 }
 
 Mapping::Mapping(Value value, std::vector<std::string> known_keys)
     : value_(std::move(value)), known_(std::move(known_keys)) {
   if (AskedOf::listens()) AskedOf::note(value_.path(), {.kind = Asked::Kind::mapping, .names = known_});
   const Node& node = value_.node();
-  if (node.kind != Node::Kind::mapping) value_.fail(fmt::format("expected a mapping, got {}", node.describe()));
+  if (node.kind != Node::Kind::mapping) {
+    std::string such;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, known_.size()); ++i)
+      such += (i == 0 ? "" : ", ") + known_[i] + ": ...";
+    value_.fail(value_.path().empty() ? fmt::format("expected keys with values ({}), got {}", such, node.describe())
+                                      : fmt::format("expected a mapping ({}: {{{}: ...}}), got {}", value_.path(),
+                                                    known_.front(), node.describe()));
+  }
   for (const Entry& entry : node.entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    throw ConfigError(
-        entry.key_origin, joined(value_.path(), entry.key),
-        fmt::format("unknown key; expected one of {}{}", fmt::join(known_, ", "), suggestion(entry.key, known_)));
+    throw ConfigError(entry.key_origin, joined(value_.path(), entry.key),
+                      fmt::format("unknown key; {}", unknown_key_fix(value_.path(), entry.key, known_)));
   }
 }
 

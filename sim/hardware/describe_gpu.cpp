@@ -8,10 +8,11 @@
 #include <set>
 
 #include "sim/config/asked.h"
-#include "sim/config/meant_name.h"
+#include "sim/config/other_words.h"
 #include "sim/config/problems.h"
 #include "sim/hardware/field_reader.h"
 #include "sim/hardware/keys.h"
+#include "sim/units/meant_name.h"
 
 namespace ridgeline {
 namespace {
@@ -41,9 +42,13 @@ std::vector<std::string> names_in(std::string_view prefix) {
 
 /// The dotted key or section that was meant, also when it stands in another section; empty when none is near.
 std::string meant_key(const std::string& prefix, const std::string& given, const std::vector<std::string>& known) {
-  const std::string meant = config::meant_name(given, known);
+  const std::string meant = meant_name(given, known);
   for (const HardwareKey& key : hardware_keys())
     if (key.key.ends_with("." + given)) return std::string(key.key);
+  const config::OtherWord* word = meant.empty() ? config::other_word(given) : nullptr;
+  if (word != nullptr &&
+      (find_hardware_key(word->key) || std::find(known.begin(), known.end(), word->key) != known.end()))
+    return std::string(word->key);
   return meant.empty() ? "" : prefix + meant;
 }
 
@@ -63,8 +68,9 @@ void check_names(const config::Value& section, const std::string& prefix, config
       const std::string meant = meant_key(prefix, entry.key, known);
       const std::string shown = meant.starts_with(prefix) ? meant.substr(prefix.size()) : meant;
       problems.add({entry.key_origin, key,
-                    fmt::format("unknown key; expected one of {}{}", fmt::join(known, ", "),
-                                meant.empty() ? "" : fmt::format("; did you mean {}?", shown))});
+                    fmt::format("unknown key; {}{}",
+                                meant.empty() ? "expected one of " : fmt::format("did you mean {}? Allowed: ", shown),
+                                some_names(known))});
       if (!meant.empty()) meant_instead.push_back(meant);
     } else if (!find_hardware_key(key) &&
                !(prefix.empty() && std::find(kPlainKeys.begin(), kPlainKeys.end(), entry.key) != kPlainKeys.end())) {

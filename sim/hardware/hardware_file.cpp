@@ -10,6 +10,8 @@
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/shipped_names.h"
+#include "sim/units/meant_name.h"
+#include "sim/units/nearest_name.h"
 
 namespace ridgeline {
 
@@ -27,15 +29,35 @@ const SpellingRules& hardware_spelling() {
 
 namespace {
 
+bool of_another_vendor(std::string_view given) {
+  static constexpr std::array<std::string_view, 18> kWords{
+      "amd",   "radeon", "instinct", "mi",       "rx",         "intel",  "gaudi",    "arc",  "xpu",
+      "apple", "mps",    "tpu",      "trainium", "inferentia", "ascend", "cerebras", "groq", "huawei"};
+  const std::vector<std::string> parts = name_parts(given);
+  return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+    return std::find(kWords.begin(), kWords.end(), part) != kWords.end();
+  });
+}
+
 [[noreturn]] void fail_unknown(std::string_view what, std::string_view given, const std::vector<std::string>& meant,
-                               const std::vector<std::string>& names) {
+                               std::vector<std::string> names) {
+  // The nearest first: a list that is cut keeps them.
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return edit_distance(in_small_letters(given), a) < edit_distance(in_small_letters(given), b);
+  });
   std::string message = fmt::format("unknown name '{}'", given);
   if (!meant.empty()) message += fmt::format("; did you mean {}?", fmt::join(meant, ", "));
+  else if (what == "hardware" && given.find(',') != given.npos)
+    message += ": one GPU is named here; ridgeline compare takes several, with blanks between them";
+  else if (what == "hardware" && of_another_vendor(given))
+    message +=
+        ": GPUs of NVIDIA alone are modelled, and no GPU of this name is described; ridgeline hardware lists those "
+        "described";
   else if (what == "hardware")
     message +=
-        ": no GPU of this name is described. Write its numbers into a file or measure them with ridgeline "
-        "calibrate, and give the path of the file; ridgeline hardware lists those described";
-  else message += fmt::format("; there are {}", fmt::join(names, ", "));
+        ": no GPU of this name is described. Write eleven numbers of its datasheet into a file "
+        "(docs/describe-a-chip.md) and give the path of the file; ridgeline hardware lists those described";
+  else message += "; there are " + some_names(names);
   throw config::ConfigError({}, what, message);
 }
 

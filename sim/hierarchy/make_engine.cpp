@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/hierarchy/simulate_engine.h"
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -12,9 +12,7 @@ std::unique_ptr<TimingEngine> make_engine(std::string_view name, const Gpu& gpu)
   if (name == "simulate") return std::make_unique<SimulateEngine>(gpu);
   if (auto engine = make_timing_engine(name, gpu)) return engine;
   const std::vector<std::string> known{"roofline", "analytic", "simulate"};
-  throw UserError(
-      fmt::format("--engine: unknown engine '{}'; expected roofline, analytic or simulate (did you mean {}?)", name,
-                  nearest_name(name, known)));
+  throw UserError(fmt::format("--engine: unknown engine '{}'; {}", name, expected_names(name, known)));
 }
 
 }  // namespace ridgeline

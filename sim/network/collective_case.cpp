@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 
 namespace ridgeline {
 namespace {
@@ -35,8 +35,7 @@ CollectiveKind kind_of(const Json& line) {
     fail(fmt::format("op: missing, expected one of {}", fmt::join(kind_names(), ", ")));
   const std::string name = line["op"].get<std::string>();
   if (const auto kind = collective_kind_from(name)) return *kind;
-  fail(fmt::format("op: unknown collective '{}'; did you mean '{}'? There are {}", name,
-                   nearest_name(name, kind_names()), fmt::join(kind_names(), ", ")));
+  fail(fmt::format("op: unknown collective '{}'; {}", name, expected_names(name, kind_names())));
 }
 
 std::int64_t whole_number(const Json& line, const char* key, std::int64_t low, std::int64_t high,
@@ -75,8 +74,7 @@ CollectiveCase collective_case_from(const Json& line, const Cluster& cluster) {
   static const std::vector<std::string> kKeys{"op", "bytes", "gpus", "nodes", "dtype", "id"};
   for (const auto& [key, value] : line.items())
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
-      fail(fmt::format("{}: unknown key; did you mean '{}'? There are {}", key, nearest_name(key, kKeys),
-                       fmt::join(kKeys, ", ")));
+      fail(fmt::format("{}: unknown key; {}", key, expected_names(key, kKeys)));
   CollectiveCase result;
   result.cluster = cluster;
   result.collective.kind = kind_of(line);

@@ -9,6 +9,7 @@
 
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
+#include "sim/config/shipped_names.h"
 #include "sim/config/value.h"
 #include "sim/hardware/describe_gpu.h"
 #include "sim/hardware/field_reader.h"
@@ -337,8 +338,9 @@ HardwareSheet load_cluster_sheet(std::string_view name_or_path, const std::vecto
 std::vector<std::string> cluster_names() { return config::yaml_names(config::data_folder("hw") / "clusters"); }
 
 bool describes_cluster(std::string_view name_or_path) {
-  const std::vector<std::string> names = cluster_names();
-  if (std::find(names.begin(), names.end(), name_or_path) != names.end()) return true;
+  const std::vector<config::ShippedName> names = config::shipped_names(config::data_folder("hw") / "clusters");
+  if (!names_a_path(name_or_path) && !config::name_spelled(name_or_path, names, hardware_spelling()).empty())
+    return true;
   if (name_or_path.find('/') == std::string_view::npos && !name_or_path.ends_with(".yaml")) return false;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(name_or_path, ignored)) return false;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/number_words.h"
 #include "sim/scenario/short_flags.h"
@@ -53,6 +55,33 @@ std::string fits_text(const Scenario& s, std::span<const FitsRow> rows) {
       write_wrapped(out, fmt::format("{:<11} ", row.way.label), as_flags(row.way.sets), kFitsColumns);
   if (none) out += "none: not even one sequence fits; GiB is what one needs\n";
   if (refused) out += "-: the program does not take it\n";
+  return out;
+}
+
+nlohmann::ordered_json fits_json(const Scenario& s, std::span<const FitsRow> rows) {
+  nlohmann::ordered_json out{{"model", s.model.name},
+                             {"hardware", s.gpu.name},
+                             {"memory_bytes", static_cast<std::int64_t>(s.gpu.dram.capacity.value())},
+                             {"sequence_length", s.training.sequence_length},
+                             {"cells", nlohmann::ordered_json::array()}};
+  for (const FitsRow& row : rows)
+    for (const FitsCell& cell : row.cells) {
+      nlohmann::ordered_json one{
+          {"way", row.way.label}, {"flags", as_flags(row.way.sets)}, {"precision", cell.precision}};
+      if (!cell.refused.empty()) {
+        one["error"] = cell.refused;
+      } else if (cell.largest) {
+        const Prediction& p = cell.largest->prediction;
+        one["micro_batch"] = cell.largest->micro_batch;
+        one["needed_bytes"] = p.memory.needed;
+        one["step_time_s"] = p.step.time.value();
+        one["tokens_per_s"] = p.step.tokens_per_s;
+      } else {
+        one["micro_batch"] = 0;
+        one["needed_bytes"] = cell.needed;
+      }
+      out["cells"].push_back(std::move(one));
+    }
   return out;
 }
 

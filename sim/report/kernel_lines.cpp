@@ -50,7 +50,9 @@ KernelLines::Answer KernelLines::answer(std::string_view given) const {
     if (options_.changed_hardware) line["predicted"]["hardware_changed"] = true;
   } catch (const ordered_json::exception& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
-    line["error"] = fmt::format("not a JSON object: {}", json_mistake(e.what()));
+    line["error"] = fmt::format(
+        "not a JSON object: {}; a kernel case is {{\"op\":\"mm\",\"params\":{{...}}}} (docs/kernel-cases.md)",
+        json_mistake(e.what()));
   } catch (const UserError& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
     line["error"] = e.what();

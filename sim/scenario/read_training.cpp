@@ -308,7 +308,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (lengths) take_lengths(mapping, *lengths, network.only_length.has_value(), result.lengths, t);
   if (cluster == nullptr) {
     read_fine_tuning(mapping, software, network, result);
-    if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
+    if (mapping.has("parallel"))
+      mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200, or --cluster hgx-h200)");
     check_forward_pass(mapping, t, result.compile);
     read_scaled(mapping, t, result.compile);
     check_preference(mapping, t, result.compile);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "sim/config/document_kind.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
@@ -12,6 +13,8 @@
 #include "sim/network/link_tree.h"
 #include "sim/network/load_cluster.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/missing_keys.h"
+#include "sim/scenario/named_kind.h"
 #include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_from.h"
 #include "sim/scenario/read_inference.h"
@@ -167,7 +170,10 @@ auto read_named(const Value& key, const Read& read) {
   } catch (const config::ConfigError& error) {
     const config::Origin& origin = error.origin();
     if (!key.exists() || key.node().kind != Node::Kind::scalar || origin.line > 0) throw;
-    if (!origin.name) key.fail(error.message());
+    if (!origin.name) {
+      const std::string other = other_kind(key.path(), key.node().scalar);
+      key.fail(other.empty() ? error.message() : other);
+    }
     if (*origin.name == key.node().scalar) key.fail(*origin.name + ": " + error.message());
     throw;
   }
@@ -273,6 +279,7 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   for (Override& change : from.model_changes) change.key.erase(0, std::string_view("model.").size());
   changes.model.insert(changes.model.begin(), from.model_changes.begin(), from.model_changes.end());
 
+  config::refuse_other_document(tree, "scenario");
   const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software", "cluster",
                                    "allocator", "measured", "run", "engine", "trace", "recorded_on", "from"});
   SharedScenario shared;
@@ -336,15 +343,21 @@ Node load_scenario_tree(const std::string& file, bool recording) {
 
 Scenario load_scenario(const ScenarioSource& source, Descriptions& descriptions) {
   Node tree;
-  if (source.file) tree = load_scenario_tree(*source.file, source.recording);
-  else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
+  if (source.file) {
+    if (const std::string mistake = no_file_but(*source.file); !mistake.empty()) throw UserError(mistake);
+    tree = load_scenario_tree(*source.file, source.recording);
+  } else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
   else {
     tree.kind = Node::Kind::mapping;
-    tree.origin.name = std::make_shared<const std::string>(
-        "without a scenario file (--model, --hardware, --batch and --seq describe one)");
+    tree.origin.name = std::make_shared<const std::string>(kTheFlags);
   }
   const std::string file = source.file.value_or("");
-  return load(std::move(tree), source.overrides, source.numbers, descriptions, &file).scenario;
+  try {
+    return load(std::move(tree), source.overrides, source.numbers, descriptions, &file).scenario;
+  } catch (const config::ConfigError& error) {
+    tell_missing(error, source);
+    throw;
+  }
 }
 
 Scenario load_scenario(const ScenarioSource& source) {

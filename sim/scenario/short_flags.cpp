@@ -12,32 +12,32 @@ namespace {
 
 // clang-format off
 constexpr auto kFlags = std::to_array<ShortFlag>({
-    {"--model", "model={}", "model={}", "network: a name of models/, a path, a HuggingFace config.json", "--network --model-name --model-name-or-path"},
-    {"--part", "model.part={}", "model.part={}", "of a multimodal network: text, vision or both (default)", ""},
-    {"--hardware", "hardware={}", "hardware={}", "GPU: a name of hw/ or a path", "--gpu --device --card --hw"},
-    {"--cluster", "cluster={}", "cluster={}", "several GPUs: a name of hw/clusters/ or a path", "--node --machine"},
-    {"--batch", "training.micro_batch={}", "inference.sequences={}", "sequences in one forward pass", "--batch-size --micro-batch --micro-batch-size --per-device-train-batch-size --bs"},
-    {"--seq", "training.sequence_length={}", "inference.prompt_length={}", "tokens in a sequence", "--seq-len --seq-length --sequence-length --max-length --max-seq-length --context --block-size"},
-    {"--accumulation", "training.gradient_accumulation={}", "", "micro-batches in a step", "--gradient-accumulation --gradient-accumulation-steps --grad-accum"},
-    {"--precision", "training.precision={}", "inference.precision={}", "fp32, tf32, amp-fp16, amp-bf16, bf16, apex-o2; not given: bf16 for networks of more than 1 B parameters, fp32 for others", "--dtype --torch-dtype --mixed-precision"},
-    {"--lora", "training.lora.rank={}", "", "freeze the network and train adapters (LoRA) of this rank", "--lora-rank --lora-r --peft --adapters"},
-    {"--qlora", "training.lora.rank={} training.lora.frozen_weights=nf4-double", "", "the same beside weights of four bits (NF4, bitsandbytes)", "--qlora-rank --load-in-4bit --nf4"},
-    {"--full", "training.lora=none", "", "train all weights, whatever the scenario file says", "--full-finetuning --full-fine-tuning"},
-    {"--prompt", "inference.prompt_length={}", "inference.prompt_length={}", "use the model: tokens that it reads", "--prompt-length --prompt-len --input-len --input-tokens"},
-    {"--generate", "inference.new_tokens={}", "inference.new_tokens={}", "use the model: tokens that it generates for each sequence", "--new-tokens --max-new-tokens --output-len --output-tokens --inference"},
-    {"--tf32", "training.tf32={}", "inference.tf32={}", "true: fp32 matmuls may use TF32 (default: as PyTorch, false)", "--allow-tf32"},
-    {"--cudnn-tf32", "training.cudnn_tf32={}", "inference.cudnn_tf32={}", "false: fp32 convolutions may not use TF32 (default: as PyTorch, true)", ""},
-    {"--attention", "training.attention={}", "inference.attention={}", "eager, sdpa, flash, cudnn, efficient, math", "--attn --attn-implementation --flash-attention"},
-    {"--optimizer", "training.optimizer.name={}", "", "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, lion, lion-8bit, lamb, schedule-free-adamw, muon, bert-adam, none", "--optim --optimiser"},
-    {"--implementation", "training.optimizer.implementation={}", "", "of the optimizer: for-loop, foreach, fused", ""},
-    {"--clipping", "training.gradient_clipping={}", "", "largest gradient norm, or none", "--max-grad-norm --grad-clip --clip-grad-norm --gradient-clipping"},
-    {"--checkpointing", "training.activation_checkpointing={}", "", "none, block", "--gradient-checkpointing --activation-checkpointing --recompute"},
-    {"--compile", "training.compile=true", "inference.compile=true", "torch.compile", "--torch-compile"},
-    {"--fsdp", "training.parallel.strategy=fsdp", "", "weights, gradients and states sharded over the GPUs of --cluster", "--fully-shard --zero3 --sharded"},
-    {"--host", "host={}", "host={}", "host: a name of hw/hosts/ or a path", "--cpu"},
-    {"--software", "software={}", "software={}", "software stack: a name of hw/software/ or a path", "--pytorch --torch --pytorch-version"},
-    {"--from", "from={}", "from={}", "training configuration of another tool: DeepSpeed, torchtitan, LLaMA-Factory ... (docs/tools.md)", "--config --deepspeed --accelerate-config"},
-    {"--recorded-on", "recorded_on={}", "recorded_on={}", "GPU of a recording: a name of hw/ or a path (default: as the trace names it)", ""},
+    {"--model", "model={}", "model={}", "network: a name of models/, a path, a HuggingFace config.json", "gpt2"},
+    {"--part", "model.part={}", "model.part={}", "of a multimodal network: text, vision or both (default)", "text"},
+    {"--hardware", "hardware={}", "hardware={}", "GPU: a name of hw/ or a path", "h100"},
+    {"--cluster", "cluster={}", "cluster={}", "several GPUs: a name of hw/clusters/ or a path", "hgx-h100"},
+    {"--batch", "training.micro_batch={}", "inference.sequences={}", "sequences in one forward pass", "8"},
+    {"--seq", "training.sequence_length={}", "inference.prompt_length={}", "tokens in a sequence", "1024"},
+    {"--accumulation", "training.gradient_accumulation={}", "", "micro-batches in a step", "4"},
+    {"--precision", "training.precision={}", "inference.precision={}", "fp32, tf32, amp-fp16, amp-bf16, bf16, apex-o2; not given: bf16 for networks of more than 1 B parameters, fp32 for others", "bf16"},
+    {"--lora", "training.lora.rank={}", "", "freeze the network and train adapters (LoRA) of this rank", "16"},
+    {"--qlora", "training.lora.rank={} training.lora.frozen_weights=nf4-double", "", "the same beside weights of four bits (NF4, bitsandbytes)", "16"},
+    {"--full", "training.lora=none", "", "train all weights, whatever the scenario file says", ""},
+    {"--prompt", "inference.prompt_length={}", "inference.prompt_length={}", "use the model: tokens that it reads", "1024"},
+    {"--generate", "inference.new_tokens={}", "inference.new_tokens={}", "use the model: tokens that it generates for each sequence", "128"},
+    {"--tf32", "training.tf32={}", "inference.tf32={}", "true: fp32 matmuls may use TF32 (default: as PyTorch, false)", "true"},
+    {"--cudnn-tf32", "training.cudnn_tf32={}", "inference.cudnn_tf32={}", "false: fp32 convolutions may not use TF32 (default: as PyTorch, true)", "false"},
+    {"--attention", "training.attention={}", "inference.attention={}", "eager, sdpa, flash, cudnn, efficient, math", "flash"},
+    {"--optimizer", "training.optimizer.name={}", "", "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, lion, lion-8bit, lamb, schedule-free-adamw, muon, bert-adam, none", "adamw"},
+    {"--implementation", "training.optimizer.implementation={}", "", "of the optimizer: for-loop, foreach, fused", "fused"},
+    {"--clipping", "training.gradient_clipping={}", "", "largest gradient norm, or none", "1.0"},
+    {"--checkpointing", "training.activation_checkpointing={}", "", "none, block", "block"},
+    {"--compile", "training.compile=true", "inference.compile=true", "torch.compile", ""},
+    {"--fsdp", "training.parallel.strategy=fsdp", "", "weights, gradients and states sharded over the GPUs of --cluster", ""},
+    {"--host", "host={}", "host={}", "host: a name of hw/hosts/ or a path", "default"},
+    {"--software", "software={}", "software={}", "software stack: a name of hw/software/ or a path", "pytorch-2.11"},
+    {"--from", "from={}", "from={}", "training configuration of another tool: DeepSpeed, torchtitan, LLaMA-Factory ... (docs/tools.md)", "config.yaml"},
+    {"--recorded-on", "recorded_on={}", "recorded_on={}", "GPU of a recording: a name of hw/ or a path (default: as the trace names it)", "h100"},
 });
 // clang-format on
 
@@ -86,6 +86,16 @@ std::string taken(const ShortFlag& flag, std::vector<std::string>& open) {
 }  // namespace
 
 std::span<const ShortFlag> short_flags() { return kFlags; }
+
+const ShortFlag* flag_of_key(std::string_view key) {
+  const ShortFlag* found = nullptr;
+  for (const ShortFlag& flag : kFlags)
+    for (const std::string_view list : {flag.training, flag.inference})
+      for_changes(list, [&](std::string_view change) {
+        if (found == nullptr && change.substr(0, change.find('=')) == key) found = &flag;
+      });
+  return found;
+}
 
 std::vector<config::Override> changes_of(const ShortFlag& flag, std::string_view value, bool inference) {
   if (inference && flag.inference.empty())

@@ -16,7 +16,7 @@ struct ShortFlag {
   std::string_view training;
   std::string_view inference;  ///< the same where the model is used; empty: the flag goes with training alone
   std::string_view help;
-  std::string_view other_spellings;  ///< of other tools, a space between two: what a mistake may have meant
+  std::string_view example;  ///< a value that may be typed behind the flag
 
   [[nodiscard]] bool has_value() const { return training.find("{}") != training.npos; }
   /// One key, whichever the section: hardware, model, host.
@@ -26,6 +26,9 @@ struct ShortFlag {
 };
 
 std::span<const ShortFlag> short_flags();
+
+/// The flag of which a change has this key; null where none has.
+const ShortFlag* flag_of_key(std::string_view key);
 
 /// The changes of the flag, named by the flag in messages. Throws UserError for a flag of training beside `inference`.
 std::vector<config::Override> changes_of(const ShortFlag& flag, std::string_view value, bool inference);

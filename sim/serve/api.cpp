@@ -10,19 +10,22 @@
 
 #include "sim/answer/full_prediction.h"
 #include "sim/answer/step_detail.h"
-#include "sim/config/meant_name.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/network/load_cluster.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/json/launch_json.h"
 #include "sim/report/kernel_lines.h"
 #include "sim/report/page/lab_pieces.h"
 #include "sim/report/page/page_data.h"
+#include "sim/report/text/collective_lines.h"
 #include "sim/serve/asked.h"
 #include "sim/serve/assets.h"
 #include "sim/study/ladder.h"
 #include "sim/units/budget.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/host_class.h"
 
 namespace ridgeline::serve {
 namespace {
@@ -34,9 +37,9 @@ constexpr std::size_t kMemoryPoints =
     600;  // as many as a picture has pixels for, about: they are drawn at every change
 constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
 
-const std::vector<std::string> kPaths{"predict", "compare",   "fit",      "sweep",       "plan",  "kernels",
-                                      "memory",  "exercises", "hardware", "clusters",    "hosts", "software",
-                                      "models",  "scenarios", "schema",   "microkernels"};
+const std::vector<std::string> kPaths{"predict",     "compare", "fit",       "sweep",    "plan",        "kernels",
+                                      "collectives", "memory",  "exercises", "hardware", "clusters",    "hosts",
+                                      "software",    "models",  "scenarios", "schema",   "microkernels"};
 
 Reply mistake_reply(const UserError& error) {
   ordered_json said{{"message", error.what()}};
@@ -131,6 +134,20 @@ ordered_json kernel_of(const StepRun& run, const StepDetail& detail, std::uint64
   return kernel;
 }
 
+/// The answers of the lines of a body, a line each.
+template <typename Answer>
+Reply reply_by_lines(std::string_view body, const char* what, const Answer& answer) {
+  std::string answers;
+  while (!body.empty()) {
+    keep_budget("answering cases");
+    const std::string_view line = body.substr(0, body.find('\n'));
+    body.remove_prefix(std::min(body.size(), line.size() + 1));
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) answers += answer(line) + "\n";
+  }
+  if (answers.empty()) throw UserError(fmt::format("no {} in the body, expected one JSON object a line", what));
+  return {.type = "application/x-ndjson", .body = std::move(answers)};
+}
+
 /// Ways to run what does not fit, each predicted, with the changes that lead to it.
 ordered_json ladder_json(const StepRun& run) {
   ordered_json rows = ordered_json::array();
@@ -165,8 +182,8 @@ ScenarioSource source_of(const std::string& text, const std::vector<std::string>
 
 Lane lane_of(const Request& request) {
   constexpr std::array<std::string_view, 4> kStudies{"/api/compare", "/api/fit", "/api/sweep", "/api/plan"};
-  constexpr std::array<std::string_view, 5> kAnswers{"/api/predict", "/api/kernels", "/api/memory", "/api/exercises",
-                                                     "/api/microkernels"};
+  constexpr std::array<std::string_view, 6> kAnswers{"/api/predict", "/api/kernels",   "/api/collectives",
+                                                     "/api/memory",  "/api/exercises", "/api/microkernels"};
   const std::string_view target = request.target;
   const auto is_of = [path = target.substr(0, target.find('?'))](std::string_view one) {
     return path.starts_with(one);  // /api/exercises/12
@@ -239,9 +256,13 @@ Reply Api::within_budget(const Asked& asked) {
 
 Reply Api::route(const Asked& asked) {
   using Answer = Reply (Api::*)(const Asked&);
-  static const std::map<std::string, Answer, std::less<>> kAsked{
-      {"/api/predict", &Api::predict}, {"/api/compare", &Api::compare}, {"/api/fit", &Api::fit},
-      {"/api/sweep", &Api::sweep},     {"/api/plan", &Api::plan},       {"/api/kernels", &Api::kernels}};
+  static const std::map<std::string, Answer, std::less<>> kAsked{{"/api/predict", &Api::predict},
+                                                                 {"/api/compare", &Api::compare},
+                                                                 {"/api/fit", &Api::fit},
+                                                                 {"/api/sweep", &Api::sweep},
+                                                                 {"/api/plan", &Api::plan},
+                                                                 {"/api/kernels", &Api::kernels},
+                                                                 {"/api/collectives", &Api::collectives}};
   const std::string& path = asked.target.path;
   if (const auto found = kAsked.find(path); found != kAsked.end()) {
     if (asked.request.method == "POST") return (this->*found->second)(asked);
@@ -262,7 +283,7 @@ Reply Api::route(const Asked& asked) {
   if (std::optional<Reply> reply = library_reply(asked.target)) return std::move(*reply);
   std::string message = fmt::format("there is nothing at {}", path);
   if (path.starts_with("/api/")) {
-    const std::string meant = config::meant_name(path.substr(5), kPaths);
+    const std::string meant = meant_name(path.substr(5), kPaths);
     if (!meant.empty()) message += fmt::format("; did you mean /api/{}?", meant);
   }
   return error_reply(404, message);
@@ -301,6 +322,18 @@ Reply Api::predict(const Asked& asked) {
   return json_reply(out);
 }
 
+Reply Api::collectives(const Asked& asked) {
+  asked.takes({"cluster"});
+  const std::string name = asked.target.get("cluster");
+  if (name.empty()) throw UserError("cluster: say which one (/api/clusters lists them)");
+  const Cluster cluster = load_cluster(name);
+  const Host host = load_host("default", host_class_names());
+  const CollectiveLines lines(cluster, load_gpu(cluster.gpu_name),
+                              host.class_costs[static_cast<std::size_t>(HostClass::collective)], false);
+  return reply_by_lines(asked.request.body, "collectives",
+                        [&](std::string_view line) { return lines.answer(line).text; });
+}
+
 Reply Api::kernels(const Asked& asked) {
   const Target& t = asked.target;
   asked.takes({"hardware", "software", "set", "engine", "sensitivity", "datasheet"});
@@ -312,16 +345,8 @@ Reply Api::kernels(const Asked& asked) {
       load_gpu(t.get("hardware"), changes, t.flag("datasheet") ? Numbers::datasheet : Numbers::measured),
       load_software(software.empty() ? "pytorch-2.11" : software), asked.engine(),
       {.changed_hardware = !changes.empty(), .sensitivity = t.flag("sensitivity"), .text = false, .timeline = false});
-  std::string answers;
-  std::string_view cases = asked.request.body;
-  while (!cases.empty()) {
-    keep_budget("answering kernel cases");
-    const std::string_view line = cases.substr(0, cases.find('\n'));
-    cases.remove_prefix(std::min(cases.size(), line.size() + 1));
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) answers += lines.answer(line).text + "\n";
-  }
-  if (answers.empty()) throw UserError("no kernel cases in the body, expected one JSON object a line");
-  return {.type = "application/x-ndjson", .body = std::move(answers)};
+  return reply_by_lines(asked.request.body, "kernel cases",
+                        [&](std::string_view line) { return lines.answer(line).text; });
 }
 
 }  // namespace ridgeline::serve

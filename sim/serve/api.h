@@ -51,6 +51,7 @@ class Api {
   Reply sweep(const Asked& asked);
   Reply plan(const Asked& asked);
   Reply kernels(const Asked& asked);
+  Reply collectives(const Asked& asked);
   /// Descriptions that questions share, begun anew after some hundred questions: a slider makes one each time it moves.
   std::shared_ptr<Descriptions> descriptions();
 

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 
+#include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/input/json_depth.h"
 #include "sim/report/comparison_report.h"
@@ -18,6 +20,7 @@
 #include "sim/study/sweep/run_sweep.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/units/budget.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::serve {
@@ -122,9 +125,24 @@ Reply Api::fit(const Asked& asked) {
   return json_reply(fit_json(result, time));
 }
 
+namespace {
+
+/// A sweep of scenarios/sweeps, by its name alone.
+Sweep load_shipped_sweep(const std::string& name) {
+  const std::filesystem::path folder = config::data_folder("scenarios") / "sweeps";
+  const std::vector<std::string> names = config::yaml_names(folder);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UserError(fmt::format("name: no sweep '{}' is shipped; {}", name, expected_names(name, names)));
+  return load_sweep((folder / (name + ".yaml")).string());
+}
+
+}  // namespace
+
 Reply Api::sweep(const Asked& asked) {
-  asked.takes({});
-  const Sweep sweep = read_sweep(config::parse_yaml(asked.request.body, "sweep"), "sweep");
+  asked.takes({"name"});
+  const std::string name = asked.target.get("name");
+  const Sweep sweep =
+      name.empty() ? read_sweep(config::parse_yaml(asked.request.body, "sweep"), "sweep") : load_shipped_sweep(name);
   check_axes(sweep);
   const std::uint64_t most = options_.most_sweep_points;
   const std::uint64_t asked_for =

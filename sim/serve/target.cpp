@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "sim/config/meant_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::serve {
@@ -72,7 +72,7 @@ std::optional<std::uint64_t> Target::number(std::string_view name) const {
 void Target::refuse_others(const std::vector<std::string>& names) const {
   for (const auto& [key, value] : parameters) {
     if (std::find(names.begin(), names.end(), key) != names.end()) continue;
-    const std::string meant = config::meant_name(key, names);
+    const std::string meant = meant_name(key, names);
     throw UserError(fmt::format("{}: {} knows no parameter of that name{}", key, path,
                                 meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
   }

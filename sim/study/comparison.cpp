@@ -112,7 +112,10 @@ Difference difference_of(const ComparedScenario& before, const ComparedScenario&
 Comparison compare(Session& session, std::span<const Scenario> scenarios, std::span<const std::string> labels,
                    std::string_view engine) {
   if (scenarios.size() < 2 || scenarios.size() > kMostSides)
-    throw UserError(fmt::format("a comparison has two to {} sides, got {}", kMostSides, scenarios.size()));
+    throw UserError(
+        fmt::format("a comparison has two to {} sides, got {}: name another GPU or scenario, or a change (--with "
+                    "training.precision=bf16)",
+                    kMostSides, scenarios.size()));
   Comparison result;
   for (std::size_t i = 0; i < scenarios.size(); ++i)
     result.sides.push_back(compared_side(session, scenarios[i], labels[i], engine));

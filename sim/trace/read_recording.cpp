@@ -138,7 +138,7 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
   if (events == 0)
     throw UserError(
         fmt::format("{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution "
-                    "trace (\"nodes\"); it is JSON {}",
+                    "trace (\"nodes\"); scenarios are for ridgeline predict; it is JSON {}",
                     path, keys.empty() ? "without any key" : fmt::format("with the keys {}", fmt::join(keys, ", "))));
   format_ = Format::pytorch_profiler;
   ProfilerEvents all = profiler.finish();

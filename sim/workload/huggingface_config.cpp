@@ -9,7 +9,7 @@
 
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/workload/huggingface_keys.h"
 #include "sim/workload/huggingface_table.h"
 
@@ -218,8 +218,11 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
     for (const auto& type : kTypes) known.emplace_back(type.first);
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    said.fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
-                          nearest_name(name, known), fmt::join(known, ", ")));
+    const std::string meant = meant_name(name, known);
+    said.fail(
+        fmt::format("no network '{}' is built here; {}describe it as a program (docs/networks.md), which also "
+                    "lists those that are built",
+                    name, meant.empty() ? "" : fmt::format("did you mean '{}'? Or ", meant)));
   }
   // Heads that a family of its own does not have.
   const std::string architecture = architecture_of(config);

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "sim/units/nearest_name.h"
+#include "sim/config/other_words.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/word_list.h"
 #include "sim/workload/convolution_bounds.h"
 #include "sim/workload/kernel_case_parameters.h"
@@ -16,6 +17,11 @@
 
 namespace ridgeline {
 namespace {
+
+constexpr const char* kAnExample =
+    "op is missing: a kernel case is a JSON object, "
+    "{\"op\":\"mm\",\"dtype\":\"bf16\",\"params\":{\"m\":4096,\"n\":4096,\"k\":4096,"
+    "\"layout\":\"nt\"}} (docs/kernel-cases.md)";
 
 using nlohmann::json;
 using Parameters = KernelCaseParameters;
@@ -329,12 +335,16 @@ std::vector<std::string> kernel_op_names() {
 }
 
 KernelCase kernel_case_from(const json& line) {
-  if (!line.is_object()) throw KernelCaseError("a kernel case is a JSON object with op, dtype and params");
-  if (!line.contains("op") || !line["op"].is_string()) throw KernelCaseError("op is missing");
+  if (!line.is_object()) throw KernelCaseError(kAnExample);
+  if (!line.contains("op") || !line["op"].is_string()) throw KernelCaseError(kAnExample);
   const std::string name = line["op"].get<std::string>();
   const auto builder = builders().find(name);
-  if (builder == builders().end())
-    throw KernelCaseError(fmt::format("unknown op {} (did you mean {}?)", name, nearest_name(name, kernel_op_names())));
+  if (builder == builders().end()) {
+    const std::string_view meant = config::other_value("op", name);
+    throw KernelCaseError(
+        fmt::format("unknown op {} ({})", name,
+                    meant.empty() ? expected_names(name, kernel_op_names()) : fmt::format("did you mean {}?", meant)));
+  }
   const json dtype = line.value("dtype", json("fp32"));
   const auto type = dtype.is_string() ? dtype_from(dtype.get<std::string>()) : std::nullopt;
   if (!type || !(is_half(*type) || *type == DType::fp32 || *type == DType::tf32))

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/workload/kernel_case.h"
 
 namespace ridgeline {
@@ -96,8 +96,7 @@ class KernelCaseParameters {
   void reject_leftovers() const {
     for (const auto& [key, value] : values_.items()) {
       if (!asked_.contains(key))
-        throw KernelCaseError(
-            fmt::format("{}: unknown parameter {} (did you mean {}?)", op_, key, nearest_name(key, asked_)));
+        throw KernelCaseError(fmt::format("{}: unknown parameter {} ({})", op_, key, expected_names(key, asked_)));
     }
   }
   /// A tensor of more elements than a device could hold is a mistake, and would overflow byte counts.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sim/config/data_folder.h"
+#include "sim/config/document_kind.h"
 #include "sim/config/make_node.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/shipped_names.h"
@@ -117,6 +118,7 @@ FileTree file_tree(const std::string& path, const std::string& part = "") {
     std::erase_if(tree.entries, [](const config::Entry& entry) {
       return entry.key == "aliases" || entry.key == "source" || entry.key == "parameters";
     });
+  config::refuse_other_document(tree, "model");
   if (path.ends_with(".json") && !tree.find("model_type") && !tree.find("_class_name"))
     if (std::string type = type_by_keys(tree); !type.empty())
       tree.entries.push_back({"model_type", tree.origin, config::scalar_node(std::move(type), tree.origin)});
@@ -187,6 +189,10 @@ std::string unknown_model(const std::string& given, const std::string& name) {
   if (count > 0)
     return fmt::format("no network '{}'; did you mean {}{}?", given, fmt::join(meant, ", "),
                        count > kSaid ? fmt::format(", or one of {} more", count - kSaid) : "");
+  if (given.ends_with(".safetensors") || given.ends_with(".bin") || given.ends_with(".gguf") || given.ends_with(".pt"))
+    return fmt::format("{} holds weights: give the path of the config.json beside it", given);
+  if (given.ends_with(".py"))
+    return fmt::format("{} is a Python script: ridgeline predict --record {} records its step", given, given);
   return fmt::format(
       "no network '{}' is shipped: save its config.json and give its path. ridgeline models lists those shipped",
       given);

@@ -40,7 +40,9 @@ TEST(History, reads_the_events_in_order) {
 }
 
 TEST(History, names_the_line_and_the_nearest_action_of_a_misspelt_one) {
-  EXPECT_EQ(error_of(kHeader + "aloc,7f00,100,0\n"), "a.csv:2: unknown action \"aloc\"; did you mean alloc?");
+  EXPECT_EQ(error_of(kHeader + "aloc,7f00,100,0\n"),
+            "a.csv:2: unknown action \"aloc\"; did you mean alloc? Allowed: alloc, free_requested, free_completed, "
+            "segment_alloc, segment_free, segment_map, segment_unmap, snapshot or one of 2 more");
 }
 
 TEST(History, names_the_line_that_has_too_few_or_too_many_fields) {

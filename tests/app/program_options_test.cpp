@@ -65,7 +65,7 @@ TEST(ProgramOptions, AScriptIsRecordedForAGpuThatThereIs) {
     EXPECT_NE(run.exit_code, 0);
     return run.err;
   };
-  EXPECT_THAT(told(""), HasSubstr("--hardware: which GPU? `ridgeline hardware` lists them"));
+  EXPECT_THAT(told(""), HasSubstr("which GPU? --hardware h100 (ridgeline hardware lists them)"));
   EXPECT_THAT(told("--hardware no-such-gpu"), HasSubstr("unknown name 'no-such-gpu'"));
   EXPECT_THAT(told("--hardware no-such-gpu --cluster dgx-a100"), HasSubstr("unknown name 'no-such-gpu'"));
   for (const char* good : {"--hardware nvidia-t4", "--set hardware=nvidia-t4", "--cluster dgx-a100", "--on-every-gpu"})

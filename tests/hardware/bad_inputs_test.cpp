@@ -60,9 +60,8 @@ TEST(BadHardware, a_mistake_on_the_command_line_names_the_argument) {
     return "no error";
   };
   EXPECT_THAT(error("dram.bandwith", "4 TB/s"),
-              ::testing::AllOf(::testing::StartsWith(
-                                   "--set hardware.dram.bandwith=4 TB/s: dram.bandwith: unknown key; expected one of "),
-                               ::testing::EndsWith("did you mean bandwidth?")));
+              ::testing::StartsWith("--set hardware.dram.bandwith=4 TB/s: dram.bandwith: unknown key; did you mean "
+                                    "bandwidth? Allowed: type, capacity"));
   EXPECT_THAT(error("dram.bandwidth", "4"),
               ::testing::StartsWith("--set hardware.dram.bandwidth=4: dram.bandwidth: '4' has no unit"));
   EXPECT_THAT(error("sm.count", "0"), ::testing::HasSubstr("--set hardware.sm.count=0: sm.count: 0 is out of range"));

@@ -38,7 +38,7 @@ TEST(CollectiveCase, gpus_are_those_of_a_node_or_of_all_nodes) {
 
 TEST(CollectiveCase, mistakes_are_told_in_words) {
   EXPECT_THAT(mistake_in_case(R"({"op":"allreduce","bytes":1})"),
-              AllOf(HasSubstr("allreduce"), HasSubstr("'all_reduce'")));
+              AllOf(HasSubstr("allreduce"), HasSubstr("did you mean all_reduce?")));
   EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce"})"), HasSubstr("bytes: missing"));
   EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":-1})"), HasSubstr("bytes: expected a whole number"));
   EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1.5})"), HasSubstr("got 1.5"));
@@ -46,7 +46,7 @@ TEST(CollectiveCase, mistakes_are_told_in_words) {
   EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"gpus":9})"), HasSubstr("hgx-h200 has 8"));
   EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"nodes":2})", "h200-x4"), HasSubstr("no NICs"));
   EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"dtype":"fp7"})"), HasSubstr("dtype"));
-  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"gpu":8})"), HasSubstr("'gpus'"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"gpu":8})"), HasSubstr("did you mean gpus?"));
   EXPECT_THAT(mistake_in_case("[1]"), HasSubstr("JSON object"));
 }
 

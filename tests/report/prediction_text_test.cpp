@@ -255,18 +255,24 @@ TEST(PredictionText, TheTableHasARowForEachGpu) {
   perhaps.memory.fits = false;
   unknown.memory.source = MemorySource::unknown;
   unknown.step.samples_per_s = 0;
+  yes.memory.needed = no.memory.needed = made_gib(13);
   const std::vector<Prediction> all{yes, no, perhaps, unknown};
-  EXPECT_EQ(prediction_table(made_scenario(), all), R"(a question
-8 x 512 tokens, amp-fp16 · a-software
+  EXPECT_EQ(prediction_table("a question\n8 x 512 tokens\n", all), R"(a question
+8 x 512 tokens
 
                        step           range  samples  alloc reserv in use       )"
-                                                    R"(
+                                                                   R"(
 GPU                      ms              ms    per s    GiB    GiB    GiB  fits limited by
 made                    200       190 - 215      160  10.00  11.00  12.50  yes  compute 40 %
 amd-made               1235       190 - 215   12,350  10.00  11.00  12.50  NO   launches and host 50 %
 made                    200       190 - 215      160  10.00  11.00  12.50  ?    compute 40 %
 made                    200       190 - 215        -      -      -      -  -    compute 40 %
 )");
+  // 3.6 USD an hour are 0.001 a second: at 81,920 tokens a second 0.0122 USD a million.
+  const std::vector<double> prices{3.6, 3.6, 0.0, 3.6};
+  const std::string priced = prediction_table("", all, prices);
+  EXPECT_THAT(priced, HasSubstr("made                    200       190 - 215      81,920  13.00  0.0122  yes"));
+  EXPECT_THAT(priced, HasSubstr("amd-made               1235       190 - 215   81,920  13.00       -  NO"));
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(TrafficReport, TheTableOfGpusIsInTheUnitOfItsHeading) {
   prediction.memory.peak_allocated = std::int64_t{3} << 30;
   prediction.memory.peak_reserved = std::int64_t{5} << 30;
   prediction.memory.device_used = std::int64_t{7} << 30;
-  const std::string text = prediction_table({}, std::span(&prediction, 1));
+  const std::string text = prediction_table("", std::span(&prediction, 1));
   EXPECT_NE(text.find("GiB    GiB    GiB"), std::string::npos) << text;
   EXPECT_NE(text.find("3.00   5.00   7.00"), std::string::npos) << text;
 }

@@ -49,13 +49,20 @@ TEST(ShortFlags, AFlagOfTrainingIsRefusedBesideAModelInUse) {
   }
 }
 
-TEST(ShortFlags, NoSpellingOfAnotherToolIsAFlagOfItsOwnOrMeansTwo) {
+TEST(ShortFlags, EachHasAnExampleWhereItHasAValueAndIsFoundByItsKey) {
   std::set<std::string> known;
-  for (const ShortFlag& flag : short_flags()) EXPECT_TRUE(known.insert(std::string(flag.flag)).second) << flag.flag;
   for (const ShortFlag& flag : short_flags()) {
-    std::istringstream words{std::string(flag.other_spellings)};
-    for (std::string word; words >> word;) EXPECT_TRUE(known.insert(word).second) << word;
+    EXPECT_TRUE(known.insert(std::string(flag.flag)).second) << flag.flag;
+    EXPECT_EQ(flag.has_value(), !flag.example.empty()) << flag.flag;
+    for (const config::Override& change : changes_of(flag, flag.example, flag.means_inference())) {
+      const ShortFlag* found = flag_of_key(change.key);
+      ASSERT_NE(found, nullptr) << change.key;
+      // One key, two flags: --qlora has LoRA's rank too, and --prompt is --seq of a model in use.
+      if (flag.flag == "--qlora" || flag.flag == "--prompt") continue;
+      EXPECT_EQ(found->flag, flag.flag) << change.key;
+    }
   }
+  EXPECT_EQ(flag_of_key("training.loss_code"), nullptr);
 }
 
 Scenario asked(const std::string& model, const std::string& gpu, const std::string& training) {

@@ -141,7 +141,7 @@ TEST(WorkedDocuments, RecordsThatCannotBe) {
       {R"({"record":"call","op":5,"in":[],"out":7,"phase":"other"})", "\"out\" must be a list of [storage, bytes]"},
       {R"({"record":"call","op":5,"in":[[2,1]],"out":[],"phase":"other"})",
        "\"in\" names storage 2, which has no line above"},
-      {R"({"record":"call","op":5,"in":[],"out":[],"phase":"after"})", "unknown phase \"after\" (did you mean other?)"},
+      {R"({"record":"call","op":5,"in":[],"out":[],"phase":"othr"})", "unknown phase \"othr\" (did you mean other?)"},
       {R"({"record":"call","op":5,"in":[],"out":[],"phase":"other","layer":-2})",
        "\"layer\" must be -1 to 32767, got -2"},
       {R"({"record":"call","op":5,"in":[],"out":[],"phase":"other","module":2})", "\"module\" must be 0 to 1, got 2"},
@@ -242,6 +242,7 @@ TEST(WorkedDocuments, PiecesOfADocumentAndTheirLines) {
   EXPECT_EQ(document(" { } "), "");
   EXPECT_EQ(document(" [ ] "), "");
 }
+
 
 TEST(WorkedDocuments, WhereADocumentStopsBeingOne) {
   EXPECT_EQ(document("{\"a\" 1}"), ":1: not JSON: expected ':' after \"a\"");

@@ -211,9 +211,11 @@ json with(const json& changes) {
   return config;
 }
 
-TEST(FamilyTables, AnUnknownModelTypeListsTheKnownOnesWithTheNearestName) {
-  EXPECT_THAT(refusal(with({{"model_type", "mistal"}})), ::testing::AllOf(HasSubstr("'mistral'"), HasSubstr("whisper"),
-                                                                          HasSubstr("bert"), HasSubstr("model_type")));
+TEST(FamilyTables, AnUnknownModelTypeIsToldWithTheNearestNameOrWhereTheKnownOnesAre) {
+  EXPECT_THAT(refusal(with({{"model_type", "mistal"}})),
+              ::testing::AllOf(HasSubstr("did you mean 'mistral'?"), HasSubstr("model_type")));
+  EXPECT_THAT(refusal(with({{"model_type", "mamba9"}})),
+              ::testing::AllOf(HasSubstr("docs/networks.md"), ::testing::Not(HasSubstr("did you mean"))));
 }
 
 TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNamed) {

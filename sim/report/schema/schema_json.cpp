@@ -9,7 +9,7 @@
 
 #include "sim/config/data_folder.h"
 #include "sim/input/text_source.h"
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -143,6 +143,9 @@ ordered_json output_schemas() {
   return ordered_json::parse(read_text((config::data_folder("data") / "output_schema.json").string()))["$defs"];
 }
 
+constexpr std::pair<std::string_view, std::string_view> kOtherKinds[] = {
+    {"gpu", "hardware"}, {"chip", "hardware"}, {"device", "hardware"}, {"network", "model"}, {"training", "scenario"}};
+
 }  // namespace
 
 std::vector<std::string> schema_names(std::span<const InputDocument> documents) {
@@ -155,9 +158,13 @@ std::vector<std::string> schema_names(std::span<const InputDocument> documents) 
 
 ordered_json schema_json(std::span<const InputDocument> documents, const std::string& name) {
   const std::vector<std::string> names = schema_names(documents);
-  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
-    throw UserError(fmt::format("schema: no '{}'; did you mean '{}'? Known: {}", name, nearest_name(name, names),
-                                fmt::join(names, ", ")));
+  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
+    // "chip" and "scenario.yaml" as people call them.
+    std::string wanted = name.substr(0, name.find('.'));
+    for (const auto& [said, meant] : kOtherKinds)
+      if (said == wanted) wanted = meant;
+    throw UserError(fmt::format("schema: no '{}'; {} (--names lists them)", name, expected_names(wanted, names)));
+  }
   ordered_json definitions = ordered_json::object();
   for (const InputDocument& document : documents) definitions[document.name] = schema_of(document);
   definitions.update(output_schemas());

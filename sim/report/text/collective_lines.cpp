@@ -114,7 +114,8 @@ CollectiveLines::Answer CollectiveLines::answer(std::string_view given) const {
     if (table_) return {row_text(one, time), ""};
     line["predicted"] = predicted_json(one, time, host_call_);
   } catch (const ordered_json::exception& e) {
-    answer.mistake = fmt::format("not a JSON object: {}", json_mistake(e.what()));
+    answer.mistake = fmt::format("not a JSON object: {}; a line is {{\"op\":\"all_reduce\",\"bytes\":1000000000}}",
+                                 json_mistake(e.what()));
   } catch (const UserError& e) {
     answer.mistake = e.what();
   }

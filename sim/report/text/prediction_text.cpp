@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -240,7 +241,7 @@ std::string advice_text(const Prediction& p) {
 std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes) {
   std::string out;
   auto to = std::back_inserter(out);
-  out += p.scenario + assumed_precision(s) + "\n";
+  out += p.scenario + assumed_words(s) + "\n";
   write_wrapped(out, "", verdict_line(p.memory));
   write_wrapped(
       out, "",
@@ -292,39 +293,49 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
   return out + notes_text(p, nullptr, notes);
 }
 
-std::string prediction_table(const Scenario& s, std::span<const Prediction> predictions) {
-  constexpr std::size_t kWithAllMemory = 96;
-  const bool narrow = page_width() < kWithAllMemory;
-  const auto memory_cells = [narrow](std::string_view allocated, std::string_view reserved, std::string_view used) {
-    return narrow ? fmt::format("{:>6}", used) : fmt::format("{:>6} {:>6} {:>6}", allocated, reserved, used);
+std::string prediction_table(std::string_view title, std::span<const Prediction> predictions,
+                             std::span<const double> prices_per_hour) {
+  // A narrow page has no room for ranges, nor a table with prices for the allocator's part of the memory.
+  constexpr std::size_t kWithAll = 96;
+  const bool narrow = page_width() < kWithAll, priced = !prices_per_hour.empty();
+  const auto row = [&](const std::array<std::string, 10>& c) {
+    std::string line = fmt::format("{:<19} {:>7}", c[0], c[1]);
+    if (!narrow || !priced) line += fmt::format(" {:>15}", c[2]);
+    line += fmt::format(" {:>8}", c[3]);
+    if (!narrow && !priced) line += fmt::format(" {:>6} {:>6}", c[4], c[5]);
+    line += fmt::format(" {:>6}", c[6]);
+    if (priced) line += fmt::format(" {:>7}", c[7]);
+    return line + fmt::format("  {:<4} {}\n", c[8], c[9]);
   };
-  std::string out;
-  auto to = std::back_inserter(out);
-  write_wrapped(out, "", s.title);
-  write_wrapped(out, "", fmt::format("{} · {}", workload_line(s), s.software.name));
-  fmt::format_to(to, "\n{:<19} {:>7} {:>15} {:>8} {}  {:<4} {}\n", "", "step", "range", "samples",
-                 memory_cells("alloc", "reserv", "in use"), "", "");
-  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {}  {:<4} {}\n", "GPU", "ms", "ms", "per s",
-                 memory_cells("GiB", "GiB", "GiB"), "fits", "limited by");
-  for (const Prediction& p : predictions) {
+  const bool tokens = !predictions.empty() && predictions.front().step.tokens_per_s > 0.0;
+  const char* of_what = priced && tokens ? "tokens" : "samples";
+  std::string out(title);
+  out += "\n" + row({"", "step", "range", of_what, "alloc", "reserv", priced ? "needs" : "in use", "USD / M", "", ""});
+  out += row({"GPU", "ms", "ms", "per s", "GiB", "GiB", "GiB", of_what, "fits", "limited by"});
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const Prediction& p = predictions[i];
     const auto ms = [](Seconds t) { return in_milliseconds(t); };
-    const auto g = [](std::int64_t b) { return static_cast<double>(b) / kGiB; };
     std::string reason = limiting(p);
     if (const auto comma = reason.find(','); comma != std::string::npos) reason.resize(comma);
     std::string name = p.hardware;
     if (name.starts_with("nvidia-")) name = name.substr(7);
     const bool memory = p.memory.source != MemorySource::unknown;
-    const auto gib_or_none = [&](std::int64_t b) { return memory ? fmt::format("{:.2f}", g(b)) : "-"; };
-    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {}  {:<4} {}\n", name, ms(p.step.time),
-                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)),
-                   p.step.samples_per_s > 0 ? four_digits(p.step.samples_per_s) : "-",
-                   memory_cells(gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
-                                gib_or_none(p.memory.device_used)),
-                   !memory          ? "-"
-                   : !p.memory.runs ? "NO"
-                   : p.memory.fits  ? "yes"
-                                    : "?",
-                   reason);
+    const auto gib_or_none = [&](std::int64_t b) {
+      return memory ? fmt::format("{:.2f}", static_cast<double>(b) / kGiB) : "-";
+    };
+    const double rate = priced && tokens ? p.step.tokens_per_s : p.step.samples_per_s;
+    constexpr double kMillion = 1e6, kHour = 3600.0;
+    const bool has_price = priced && p.memory.runs && rate > 0.0 && prices_per_hour[i] > 0.0;
+    out += row({name, fmt::format("{:.4g}", ms(p.step.time)),
+                fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), rate > 0 ? four_digits(rate) : "-",
+                gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
+                gib_or_none(priced ? p.memory.needed : p.memory.device_used),
+                has_price ? fmt::format("{:.3g}", prices_per_hour[i] / kHour / rate * kMillion) : "-",
+                !memory          ? "-"
+                : !p.memory.runs ? "NO"
+                : p.memory.fits  ? "yes"
+                                 : "?",
+                reason});
   }
   return out;
 }

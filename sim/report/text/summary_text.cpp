@@ -12,6 +12,7 @@
 #include "sim/report/text/number_words.h"
 #include "sim/report/text/verdict_words.h"
 #include "sim/report/text/workload_words.h"
+#include "sim/scenario/assumed_sizes.h"
 #include "sim/scenario/short_flags.h"
 #include "sim/scenario/step_amount.h"
 #include "sim/units/parse.h"
@@ -35,7 +36,7 @@ void say_row(std::string& out, std::string_view label, std::string_view text) {
 std::string summary_title(const Scenario& s, const Prediction& p) {
   std::string title = p.scenario;
   if (!s.gpu.name.empty() && title.find(s.gpu.name) == title.npos) title += " on " + s.gpu.name;
-  return title + assumed_precision(s);
+  return title + assumed_words(s);
 }
 
 std::string summary_time(const StepPrediction& step) {
@@ -191,13 +192,21 @@ std::string change_words(Seconds t) {
   return t < Seconds{0} ? "-" + to_string(-t) : "+" + to_string(t);
 }
 
-void say_advice(std::string& out, const Prediction& p, std::size_t most) {
+/// At most `most` pieces of advice in at most `lines` lines.
+void say_advice(std::string& out, const Prediction& p, std::size_t most, std::size_t lines) {
   for (std::size_t i = 0; i < std::min(most, p.advice.size()); ++i) {
     const Advice& a = p.advice[i];
-    const std::string row = fmt::format(
-        "  {:<12}  {:>8} {:>10}  {}", i == 0 ? "what helps" : "", change_words(-a.time_saved),
-        fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB), as_flags({&a.change, 1}));
-    out += row + "\n";
+    const std::string flags = as_flags({&a.change, 1});
+    std::string row = fmt::format("  {:<12}  {:>8} {:>10}", i == 0 ? "what helps" : "", change_words(-a.time_saved),
+                                  fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB));
+    if (row.size() + 2 + flags.size() <= kSummaryColumns) row += "  " + flags + "\n";
+    else {
+      row += '\n';
+      write_wrapped(row, std::string(kSummaryMargin) + "  ", flags, kSummaryColumns);
+    }
+    if (count_lines(row) > lines) return;
+    lines -= count_lines(row);
+    out += row;
   }
 }
 
@@ -217,7 +226,9 @@ enum class Left : std::uint8_t { nothing, code, measured, limit };
 
 std::string summary_body(const Scenario& s, const Prediction& p, double run_tokens, Left left) {
   std::string out;
-  say_row(out, "asked", workload_line(s));
+  std::string sizes = assumed_sizes(s);
+  if (!sizes.empty()) sizes = "; --batch and --seq name other sizes";
+  say_row(out, "asked", workload_line(s) + sizes);
   if (p.memory.runs) {
     say_time(out, p.step);
     if (left < Left::measured) say_measured(out, s, p.step);
@@ -307,7 +318,7 @@ std::string summary_text(const Scenario& s, const Prediction& p, const std::vect
     constexpr std::size_t kMostAdvice = 3;
     if (room > 1 && !p.advice.empty()) {
       out += '\n';
-      say_advice(out, p, std::min(kMostAdvice, room - 1));
+      say_advice(out, p, kMostAdvice, room - 1);
     }
   } else if (ladder != nullptr) {
     out += '\n';

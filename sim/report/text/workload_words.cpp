@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/answer/replay.h"
+#include "sim/scenario/assumed_sizes.h"
 #include "sim/trace/read_recording.h"
 
 namespace ridgeline {
@@ -19,9 +20,10 @@ const char* name_of_precision(Precision precision) {
   return "?";
 }
 
-std::string assumed_precision(const Scenario& s) {
-  return s.assumes_precision ? fmt::format(", {} because nothing was said", name_of_precision(s.training.precision))
-                             : "";
+std::string assumed_words(const Scenario& s) {
+  std::string words = s.assumes_precision ? fmt::format(", {}", name_of_precision(s.training.precision)) : "";
+  if (const std::string sizes = assumed_sizes(s); !sizes.empty()) words += ", " + sizes;
+  return words.empty() ? "" : words + " because nothing was said";
 }
 
 namespace {

@@ -12,7 +12,7 @@ std::string training_line(const TrainingDescription& training);
 /// The same of a described step; the source of a recorded one.
 std::string workload_line(const Scenario& scenario);
 /// ", bf16 because nothing was said", or nothing.
-std::string assumed_precision(const Scenario& scenario);
+std::string assumed_words(const Scenario& scenario);
 /// "bf16", as a scenario spells it.
 const char* name_of_precision(Precision precision);
 

@@ -13,6 +13,7 @@
 #include "sim/config/value.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/network/load_cluster.h"
+#include "sim/scenario/missing_keys.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 
@@ -53,8 +54,7 @@ Node tree_of(const ScenarioSource& source) {
   if (!source.text.empty()) return config::parse_yaml(source.text, source.text_name);
   Node tree;
   tree.kind = Node::Kind::mapping;
-  tree.origin.name = std::make_shared<const std::string>(
-      "without a scenario file (--model, --hardware, --batch and --seq describe one)");
+  tree.origin.name = std::make_shared<const std::string>(kTheFlags);
   return tree;
 }
 

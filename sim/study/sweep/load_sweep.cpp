@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <set>
 
+#include "sim/config/document_kind.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/scenario/scenario.h"
 #include "sim/study/sweep/sweep.h"
+#include "sim/units/meant_name.h"
 
 #ifndef RIDGELINE_VERSION
 #define RIDGELINE_VERSION "development"
@@ -183,7 +185,7 @@ Metric read_metric(const Value& value, const std::string& name) {
     if (info_of(i).name == name) return static_cast<Metric>(i);
     names.emplace_back(info_of(i).name);
   }
-  value.fail(fmt::format("unknown quantity '{}'; did you mean '{}'?", name, nearest_name(name, names)));
+  value.fail(fmt::format("unknown quantity '{}'; {}", name, expected_names(name, names)));
 }
 
 Constraint read_constraint(const std::string& name, const Value& value) {
@@ -247,6 +249,7 @@ std::uint64_t next_random(std::uint64_t& state) {
 Sweep load_sweep(const std::string& file) { return read_sweep(config::load_yaml(file), file); }
 
 Sweep read_sweep(const Node& tree, const std::string& file) {
+  config::refuse_other_document(tree, "sweep");
   const Mapping root(Value(tree), {"title", "scenario", "axes", "sample", "constraints", "goal", "engine"});
   Sweep sweep;
   sweep.file = file;

@@ -10,7 +10,7 @@
 #include "sim/config/value.h"
 #include "sim/input/lines.h"
 #include "sim/study/validation/published_runs.h"
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -106,8 +106,7 @@ MeasurementIndex::MeasurementIndex(const fs::path& folder) : folder_(folder) {
         item, {"path", "kind", "machine", "split", "licence", "seen_by", "shapes", "attention_on_views"});
     const std::string kind = one["kind"].text(), machine = one["machine"].text();
     if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
-      one["kind"].fail(fmt::format("\"{}\" is no kind of measurements; did you mean {}?", kind,
-                                   nearest_name(kind, std::vector<std::string>(std::begin(kKinds), std::end(kKinds)))));
+      one["kind"].fail(fmt::format("\"{}\" is no kind of measurements; {}", kind, expected_names(kind, kKinds)));
     if (!machines.contains(machine))
       one["machine"].fail(fmt::format("\"{}\" is not described under machines", machine));
     MeasuredFile file;

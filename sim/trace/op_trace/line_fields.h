@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/units/nearest_name.h"
+#include "sim/units/meant_name.h"
 #include "sim/workload/dtype.h"
 #include "sim/workload/op_fields.h"
 
@@ -60,8 +60,11 @@ inline std::string_view word(const object& line, std::string_view key) {
 template <typename Names>
 std::size_t name_index(std::string_view given, std::string_view key, const Names& names) {
   const auto found = std::find(names.begin(), names.end(), given);
-  if (found == names.end())
-    throw LineError(fmt::format("unknown {} \"{}\" (did you mean {}?)", key, given, nearest_name(given, names)));
+  if (found == names.end()) {
+    const std::string meant = meant_name(given, names);
+    throw LineError(fmt::format("unknown {} \"{}\" ({})", key, given,
+                                meant.empty() ? expected_names(given, names) : fmt::format("did you mean {}?", meant)));
+  }
   return static_cast<std::size_t>(found - names.begin());
 }
 
