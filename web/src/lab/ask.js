@@ -51,6 +51,10 @@ export function targetOf(question, more = {}, kind = 'predict') {
 export const predict = (question, more, signal) => answerOf(targetOf(question, more), { method: 'POST', body: question.text ?? JSON.stringify(question.scenario), signal });
 /** Kernel cases, a line each, to their lines. */
 export const kernels = (query, cases) => answerOf(`/api/kernels?${query}`, { method: 'POST', body: cases }, async (response) => (await response.text()).trim().split('\n').map((line) => JSON.parse(line)));
+/** Collectives, a line each, to their lines. */
+export const collectives = (cluster, cases) => answerOf(`/api/collectives?${new URLSearchParams({ cluster })}`, { method: 'POST', body: cases }, async (response) => (await response.text()).trim().split('\n').map((line) => JSON.parse(line)));
+/** A sweep that is shipped, by its name. */
+export const shippedSweep = (name) => answerOf(`/api/sweep?${new URLSearchParams({ name })}`, { method: 'POST', body: '' });
 export const fit = (question) => answerOf(targetOf(question, {}, 'fit'), { method: 'POST', body: JSON.stringify(question.scenario) });
 export const compare = (sides, engine, signal) => answerOf(`/api/compare?engine=${engine}`, { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: changes(s) })) }), signal });
 

@@ -1,4 +1,5 @@
 // Commands of the exercises as the page runs them: what each one asks, in words, without a terminal.
+import { bytes, words } from '../format.js';
 import { shipped } from './ask.js';
 import { kChip, kTraining } from './controls.js';
 import { put } from './state.js';
@@ -48,6 +49,21 @@ export function casesOf(command) {
   for (let i = 0; i < words.length; i += 1) if (['--hardware', '--set', '--engine', '--software'].includes(words[i])) query.append(words[i].slice(2), words[(i += 1)]);
   return { cases: match[2].replaceAll('\\n', '\n'), query };
 }
+
+/** The collectives and the cluster of `echo … | ridgeline collectives …`; null for other commands. */
+export function collectivesOf(command) {
+  const match = /^echo (['"])(.*)\1 \| \S*ridgeline collectives --cluster ([\w.-]+)$/s.exec(command);
+  return match && { cases: match[2].replaceAll('\\n', '\n'), cluster: match[3] };
+}
+
+/** A collective as a sentence: "all_reduce of 1.3 GB over 2 GPUs of rtx3090-x2-pcie". */
+export function collectiveInWords(line, cluster) {
+  const { op, bytes: size, gpus, nodes } = JSON.parse(line);
+  return `Time ${words(op)} of ${bytes(size)}${gpus ? ` over ${gpus * (nodes ?? 1)} GPUs` : ''} of ${cluster}.`;
+}
+
+/** The shipped sweep that a command runs, by its name; null for other commands. */
+export const shippedSweepOf = (command) => /^(?:.*\/)?ridgeline sweep (?:.*\/)?scenarios\/sweeps\/([\w.-]+)\.yaml$/.exec(command)?.[1] ?? null;
 
 /** The numbers of a GPU or a network that a command prints: its path below /api; null for other commands. */
 export function sheetOf(command) {

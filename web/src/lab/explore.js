@@ -1,9 +1,9 @@
 // Steps to explore an exercise: each says in words what it asks, and the page runs it.
 import { h } from '../dom.js';
-import { digits, percent } from '../format.js';
+import { digits, percent, seconds } from '../format.js';
 import { table } from '../table.js';
-import { kernels, shipped } from './ask.js';
-import { caseInWords, casesOf, questionInWords, questionsOf, sheetOf, stateOf } from './commands.js';
+import { collectives, kernels, shipped, shippedSweep } from './ask.js';
+import { caseInWords, casesOf, collectiveInWords, collectivesOf, questionInWords, questionsOf, sheetOf, shippedSweepOf, stateOf } from './commands.js';
 import { flow, update } from './state.js';
 
 /** A button that runs something and shows what it gives. */
@@ -22,6 +22,19 @@ function runs(title, name, run) {
 const kernelSays = ({ predicted: p, error }) => (p
   ? h('p', {}, `${digits(p.time_us, 4)} µs (${digits(p.low_us, 3)} to ${digits(p.high_us, 3)}), limited by ${p.limiter}, occupancy ${percent(p.occupancy)}, ${digits(p.waves)} waves, L2 hits ${percent(p.l2_hit_rate)}: ${p.kernels.map((k) => `${k.name}, ${k.grid.join(' × ')} blocks of ${k.block}`).join('; ')}`)
   : h('p', { class: 'bad' }, error));
+
+const collectiveSays = ({ predicted: p, error }) => (p
+  ? h('p', {}, `${digits(p.time_us / 1e3, 4)} ms (${digits(p.low_us / 1e3, 3)} to ${digits(p.high_us / 1e3, 3)}), ${digits(p.bus_gb_per_s, 3)} GB/s of bus bandwidth, ${p.algorithm} over ${p.channels} channels, limited by ${p.limiter}`)
+  : h('p', { class: 'bad' }, error));
+
+/** The points of a sweep: what was set, and the step. */
+function sweepTable({ axes, points }) {
+  const columns = [
+    ...axes.map((a) => ({ title: a.name, text: true, value: (p) => String(p.at[a.name]) })),
+    { title: 'step', value: (p) => p.step_time_s ?? Infinity, show: (s) => (Number.isFinite(s) ? seconds(s) : 'does not run') },
+  ];
+  return table(columns, points, { id: 'sweep-numbers' });
+}
 
 /** The numbers of a GPU, each with its source, or those of a network. */
 async function sheetTable(path) {
@@ -45,6 +58,10 @@ async function open(question, view) {
 function stepsOf(command, view) {
   const cases = casesOf(command);
   if (cases) return [{ says: cases.cases.split('\n').map((line) => caseInWords(line, cases.query)).join(' '), controls: () => runs('Run', 'run-case', async () => (await kernels(cases.query, cases.cases)).map(kernelSays)) }];
+  const exchanged = collectivesOf(command);
+  if (exchanged) return [{ says: exchanged.cases.split('\n').map((line) => collectiveInWords(line, exchanged.cluster)).join(' '), controls: () => runs('Run', 'run-collective', async () => (await collectives(exchanged.cluster, exchanged.cases)).map(collectiveSays)) }];
+  const swept = shippedSweepOf(command);
+  if (swept) return [{ says: `Sweep ${swept.replaceAll('-', ' ')}.`, controls: () => runs('Run', 'run-shipped-sweep', async () => [sweepTable(await shippedSweep(swept))]) }];
   const sheet = sheetOf(command);
   if (sheet) return [{ says: `Look up the numbers of ${sheet.split('/')[1]}.`, controls: () => runs('Show', 'show-sheet', () => sheetTable(sheet)) }];
   return questionsOf(command).map((question) => ({

@@ -7,16 +7,13 @@ import { update } from './state.js';
 
 const take = (changes) => update((s) => change(s.scenario, s.set, changes.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)])));
 
-const kOutcome = { true: ['fits', 'good'], false: ['tight', 'warn'] };
-
 /** `lab.more(pieces)`: more of the answer at hand. Nothing where the step runs. */
 export function ladder({ prediction }, lab, leaveOut) {
   if (!prediction.memory?.out_of_memory) return [];
   const columns = [
     { title: 'change', text: true, value: (r) => r.label, show: (label, r) => (r.adds ? `+ ${label}` : label) },
     { title: 'memory', value: (r) => r.needed_bytes, show: bytes },
-    { title: 'verdict', text: true, value: (r) => (r.runs ? kOutcome[r.fits][0] : 'does not fit'), show: (said, r) => h('span', { class: r.runs ? kOutcome[r.fits][1] : 'bad' }, said) },
-    { title: 'step', value: (r) => r.time_s ?? Infinity, show: (s) => (Number.isFinite(s) ? seconds(s) : '–') },
+    { title: 'step', value: (r) => r.time_s ?? Infinity, show: (s, r) => (r.runs ? h('span', { class: r.fits ? 'good' : 'warn' }, r.fits ? seconds(s) : `${seconds(s)}, tight`) : h('span', { class: 'bad' }, 'does not fit')) },
     { title: 'tokens/s', value: (r) => r.tokens_per_s ?? 0, show: (rate) => (rate ? digits(rate) : '–') },
     { title: 'try', text: true, value: (r) => r.changes.join(' '), show: (changes, r) => h('button', { type: 'button', class: 'take', title: changes, 'aria-label': `Try ${r.label}`, onclick: () => take(r.changes) }, 'Try') },
   ];

@@ -85,6 +85,16 @@ function rooflineNumbers({ groups }) {
   return behind('roofline-numbers', 'Numbers', columns, () => groups.filter((g) => g.flops > 0 && level.bytes(g) > 0));
 }
 
+/** The roofline beside the breakdown; of a step that does not run beside the ways that do, both in sight. */
+function overviewPictures(p, lab) {
+  const line = under(roofline(p, lab.again), rooflineNumbers(p));
+  const ways = ladder(p, lab, kLong);
+  if (!ways.length) return glance(line, breakdownWithNumbers(p));
+  const halves = [...ways, line];
+  for (const half of halves) half.classList.add('half');
+  return [...halves, ...breakdownWithNumbers(p)];
+}
+
 /** The largest batch that fits, when it is asked for. */
 function largestBatch(lab) {
   const told = h('p', { role: 'status', id: 'fit-told' }, lab.fitted ?? '');
@@ -145,7 +155,7 @@ function simulated(p) {
  *  a chosen kernel, and which one where none is; what rows it can save. */
 export const kGroups = ['Answer', 'Explore', 'Learn'];
 export const kViews = [
-  { id: 'overview', group: 'Answer', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...ladder(p, lab, kLong), ...against(p.prediction, lab.pinned), ...glance(under(roofline(p, lab.again), rooflineNumbers(p)), breakdownWithNumbers(p)), ...parallel(p)] },
+  { id: 'overview', group: 'Answer', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...overviewPictures(p, lab), ...parallel(p)] },
   { id: 'timeline', group: 'Answer', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...lanes(p), ...flame(p), host(p), ...parallel(p)] },
   { id: 'memory', group: 'Answer', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
     draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
