@@ -204,8 +204,11 @@ def replay(recording, hardware, **more):
 
 
 def compare(*scenarios, labels=(), **keys):
-    """Two to six scenarios side by side, with the reasons for the difference, as a dict."""
-    questions = [_question(scenario, **keys) for scenario in scenarios]
+    """Two to six scenarios or answers side by side, with the reasons for the difference, as a dict."""
+    if len(scenarios) == 1 and isinstance(scenarios[0], (list, tuple)):
+        scenarios = scenarios[0]
+    questions = [_question(**{**scenario._asked, **keys}) if isinstance(scenario, Answer) else _question(scenario, **keys)
+                 for scenario in scenarios]
     return _json.loads(_call(_simulator.compare, questions, list(labels)))
 
 

@@ -83,6 +83,8 @@ def test_mistakes_have_a_place():
 
 def test_compare_fit_and_names():
     sides = ridgeline.compare(SMALL, {**SMALL, "hardware": "nvidia-l4"}, labels=["T4", "L4"])
+    answers = [ridgeline.predict(**SMALL), ridgeline.predict(**{**SMALL, "hardware": "nvidia-l4"})]
+    assert ridgeline.compare(*answers, labels=["T4", "L4"]) == ridgeline.compare(answers, labels=["T4", "L4"]) == sides
     assert [side["label"] for side in sides["scenarios"]] == ["T4", "L4"]
     assert ridgeline.fit(SMALL)["micro_batch"] > 2
     assert "nvidia-rtx-3090" in ridgeline.hardware() and "bert-large" in ridgeline.models()
