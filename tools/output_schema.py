@@ -71,6 +71,9 @@ def commands(folder):
     for file in sorted((ROOT / "measurements" / "h200" / "allocations").glob("*.csv*"))[:1]:
         yield "memory", False, ["memory", str(file.relative_to(ROOT))]
     yield "memory", False, ["memory", "build/schema-step.pickle"]
+    yield "memory", False, ["memory", "tests/allocator/pickles/out-of-memory.pickle"]
+    for name in ("out-of-memory.log", "out-of-memory-1.log", "summary.txt", "stats.json"):
+        yield "memory", False, ["memory", f"tests/fuzz/corpus/any_file/{name}"]
     yield "exercises", False, ["exercise"]
     yield "exercise_text", False, ["exercise", "4"]
     yield "exercise_text", False, ["exercise", "4", "--answer", "1", "--solution"]
