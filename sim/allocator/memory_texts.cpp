@@ -116,9 +116,10 @@ OutOfMemoryText read_one(std::string_view message, std::int64_t requested) {
       first_of({size_before(message, " is free"), size_before(message, " free;"), size_before(message, " free,")});
   one.allocated = first_of({size_before(message, " is allocated by PyTorch"),
                             size_before(message, " already allocated"), size_after(message, "MPS allocated: ")});
-  one.unallocated = size_before(message, " is reserved by PyTorch but unallocated");
-  if (const OptionalBytes reserved =
-          first_of({size_before(message, " reserved in total by PyTorch"), size_before(message, " cached")});
+  // PyTorch 1.0 to 1.3 call "cached" what is held beyond the tensors, later versions "reserved" all that is held.
+  one.unallocated =
+      first_of({size_before(message, " is reserved by PyTorch but unallocated"), size_before(message, " cached)")});
+  if (const OptionalBytes reserved = size_before(message, " reserved in total by PyTorch");
       reserved && one.allocated && !one.unallocated)
     one.unallocated = std::max<std::int64_t>(0, *reserved - *one.allocated);
   one.in_use = size_after(message, "this process has ");
