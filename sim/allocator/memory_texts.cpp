@@ -117,8 +117,8 @@ OutOfMemoryText read_one(std::string_view message, std::int64_t requested) {
   one.allocated = first_of({size_before(message, " is allocated by PyTorch"),
                             size_before(message, " already allocated"), size_after(message, "MPS allocated: ")});
   // PyTorch 1.0 to 1.3 call "cached" what is held beyond the tensors, later versions "reserved" all that is held.
-  one.unallocated =
-      first_of({size_before(message, " is reserved by PyTorch but unallocated"), size_before(message, " cached)")});
+  one.unallocated = first_of({size_before(message, " is reserved by PyTorch but unallocated"),
+                              size_before(message, " cached)"), size_before(message, " cached;")});
   if (const OptionalBytes reserved = size_before(message, " reserved in total by PyTorch");
       reserved && one.allocated && !one.unallocated)
     one.unallocated = std::max<std::int64_t>(0, *reserved - *one.allocated);
