@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/units/nearest_name.h"
+
 namespace ridgeline {
 namespace {
 
@@ -36,6 +38,19 @@ bool config_key_changes_nothing(std::string_view key) {
   if (key == "_attn_implementation") return false;  // the training's attention says it here
   return holds(kNothing, key) || key.starts_with("_") || key.starts_with("summary_") || key.ends_with("_token_id") ||
          key.ends_with("_token_ids") || key.starts_with("pooler_");
+}
+
+bool config_key_shapes_a_network(std::string_view key, const config::Node& value) {
+  static constexpr std::array<std::string_view, 12> kStems{"expert", "moe_", "mixture", "layer", "head",   "_dim",
+                                                           "_rank",  "ffn",  "mlp",     "conv",  "window", "mamba"};
+  static constexpr std::array<std::string_view, 7> kSaysNo{"", "false", "0", "0.0", "1", "none", "null"};
+  if (value.kind == config::Node::Kind::null) return false;
+  if (value.kind == config::Node::Kind::scalar &&
+      std::find(kSaysNo.begin(), kSaysNo.end(), in_small_letters(value.scalar)) != kSaysNo.end())
+    return false;
+  if (value.kind == config::Node::Kind::list && value.items.empty()) return false;
+  return std::any_of(kStems.begin(), kStems.end(),
+                     [&](std::string_view stem) { return key.find(stem) != std::string_view::npos; });
 }
 
 }  // namespace ridgeline

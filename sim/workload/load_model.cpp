@@ -17,6 +17,7 @@
 #include "sim/workload/composition_keys.h"
 #include "sim/workload/config_part.h"
 #include "sim/workload/huggingface_config.h"
+#include "sim/workload/huggingface_keys.h"
 #include "sim/workload/huggingface_table.h"
 #include "sim/workload/model_keys.h"
 #include "sim/workload/networks/program_model.h"
@@ -98,6 +99,23 @@ std::string type_by_keys(const Node& tree) {
   return "";
 }
 
+/// Refuses a key that nothing reads and that would make another network.
+void refuse_shaping_keys(const Node& tree, const std::vector<std::string>& unread) {
+  for (const std::string& key : unread) {
+    const Node* found = &tree;
+    std::string_view rest = key;
+    while (found != nullptr && !rest.empty()) {
+      const std::size_t dot = std::min(rest.find('.'), rest.size());
+      found = found->find(rest.substr(0, dot));
+      rest.remove_prefix(std::min(dot + 1, rest.size()));
+    }
+    if (found != nullptr && config_key_shapes_a_network(std::string_view(key).substr(key.rfind('.') + 1), *found))
+      throw config::ConfigError(found->origin, key,
+                                "nothing here reads this key, which may make another network: take it out to build the "
+                                "network without it");
+  }
+}
+
 struct FileTree {
   Node tree;
   std::vector<std::string> unread;
@@ -126,6 +144,7 @@ FileTree file_tree(const std::string& path, const std::string& part = "") {
   const Value root(tree);
   if (tree.find("model_type") || tree.find("_class_name")) {
     HuggingFaceDescription read = description_from_huggingface(root);
+    refuse_shaping_keys(tree, read.unread);
     return {std::move(read.tree), std::move(read.unread)};
   }
   if (path.ends_with(".json") && !tree.find("family"))

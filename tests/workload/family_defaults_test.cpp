@@ -1,10 +1,15 @@
 // What a configuration of Transformers means that leaves keys out or writes them otherwise.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sim/units/user_error.h"
 #include "sim/workload/families/count.h"
+#include "sim/workload/load_model.h"
 #include "tests/support/described_network.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -39,6 +44,27 @@ TEST(FamilyDefaults, AKeyThatIsLeftOutMeansWhatTheClassOfTransformersMeans) {
   // A table like another one's has its own defaults, or none.
   EXPECT_NE(parameters({{"model_type", "llama"}, {"num_hidden_layers", 2}}),
             parameters({{"model_type", "mistral"}, {"num_hidden_layers", 2}}));
+}
+
+// A file goes through load_model(), which refuses what a description of a part only lists.
+TEST(FamilyDefaults, AKeyThatNothingReadsAndThatMayMakeAnotherNetworkIsRefused) {
+  const std::string path = temporary_path("config.json");
+  const auto refused = [&](const char* key, const json& value) {
+    std::ofstream(path) << json{{"model_type", "mistral"}, {"num_hidden_layers", 2}, {key, value}};
+    try {
+      (void)load_model(path);
+    } catch (const UserError& error) {
+      return std::string(error.what()).find(key) != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused("extra_norm_layers", 3));
+  EXPECT_TRUE(refused("n_shared_experts", 2));
+  EXPECT_TRUE(refused("mixture_of_depths", true));
+  EXPECT_FALSE(refused("extra_norm_layers", 0));
+  EXPECT_FALSE(refused("n_shared_experts", nullptr));
+  EXPECT_FALSE(refused("somebody", "me"));
+  std::filesystem::remove(path);
 }
 
 TEST(FamilyDefaults, ClassNamesOf2023AndBackbonesAreBuilt) {
