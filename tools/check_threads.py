@@ -7,7 +7,6 @@ import re
 import sys
 
 FREE = {
-    ("sim/answer/step_run.cpp", "residual_ranges"): "shipped data, read once for all questions",
     ("sim/app/serve_command.cpp", "std::_Exit"): "ends the program",
     ("sim/mpi/mpi_ranks.cpp", "run_sweep"): "each rank is a process, whose budget the module for MPI does not see",
     ("sim/study/validation/kernel_validation.cpp", "predict"): "questions of the program's own",

@@ -7,14 +7,15 @@
 #include <future>
 #include <utility>
 
+#include "sim/answer/generated_tokens.h"
 #include "sim/answer/lengths_of_batches.h"
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/parallel/parallel_prediction.h"
 #include "sim/answer/peak.h"
 #include "sim/answer/ranges/beyond_measured.h"
-#include "sim/answer/ranges/unknown_run.h"
 #include "sim/answer/replay.h"
 #include "sim/answer/step_reasons.h"
+#include "sim/answer/unknown_run.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/scenario/step_amount.h"
@@ -37,27 +38,6 @@ HostShare share_of(const Host& host, const Timeline& timeline) {
           host.least_scale,
           host.most_scale,
           timeline.host.value() > 0.0 ? host.scale * ratio(without, timeline.host) : 0.0};
-}
-
-/// Where text is generated: the first token takes a call of its own.
-std::optional<Generation> generation_of(const StepRun& run) {
-  const Scenario& s = run.scenario();
-  if (!s.training.inference || s.training.inference->new_tokens == 0) return std::nullopt;
-  const InferenceDescription& inference = *s.training.inference;
-  const Seconds whole = run.timeline().step;
-  Scenario first = s;
-  first.training.inference->new_tokens = 1;
-  Generation result;
-  result.first_token =
-      inference.new_tokens > 1 ? StepRun(run.session(), std::move(first), run.engine()).timeline().step : whole;
-  if (inference.new_tokens > 1)
-    result.per_token = (whole - result.first_token) / static_cast<double>(inference.new_tokens - 1);
-  const std::int64_t kept = s.training.sequence_length + inference.new_tokens - 1;
-  if (inference.cache != KeyValueCache::none)
-    result.cache_bytes = 2 * s.model.layers * s.training.micro_batch * s.model.key_value_count() * kept *
-                         s.model.head_dim() *
-                         (s.training.precision == Precision::fp32 || s.training.precision == Precision::tf32 ? 4 : 2);
-  return result;
 }
 
 /// How sure the range is of the slowest of several boards.

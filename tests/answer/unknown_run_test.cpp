@@ -1,5 +1,5 @@
 // The range of a step on a machine that nobody here measured.
-#include "sim/answer/ranges/unknown_run.h"
+#include "sim/answer/unknown_run.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/answer/ranges/busy_range.h"
-#include "sim/answer/ranges/unknown_run.h"
+#include "sim/answer/unknown_run.h"
 #include "sim/study/validation/residual_table.h"
 #include "tests/study/validated.h"
 

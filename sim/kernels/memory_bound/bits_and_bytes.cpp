@@ -1,5 +1,5 @@
 // Kernels of bitsandbytes 0.50 (csrc/kernels.cu): optimizers whose states have 8 or 32 bits, weights of four bits, and
-// products of eight bits. Grids and registers are those of measurements/h200/calls/bits_and_bytes.jsonl.gz.
+// products of eight bits. Grids and registers are those of measurements/h200/calls/libraries.jsonl.gz.
 #include "sim/kernels/memory_bound/bits_and_bytes.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "sim/answer/ranges/unknown_run.h"
+#include "sim/answer/unknown_run.h"
 
 #include <cmath>
 
