@@ -9,7 +9,7 @@
 #include "sim/answer/step_run.h"
 #include "tests/support/measurement_index.h"
 
-namespace ridgeline {
+namespace ridgeline::program_steps_test {
 namespace {
 
 using nlohmann::json;
@@ -57,4 +57,4 @@ TEST(ProgramSteps, MeetMeasuredTimeAndMemory) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::program_steps_test

@@ -12,7 +12,7 @@
 #include "sim/memory/token_memory.h"
 #include "sim/workload/inference_run.h"
 
-namespace ridgeline {
+namespace ridgeline::token_loop_test {
 namespace {
 
 using nlohmann::json;
@@ -212,4 +212,4 @@ TEST(TokenLoop, RunsOutOfMemoryWhereEveryTokenWrittenOutDoes) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::token_loop_test

@@ -10,11 +10,17 @@
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/data_flow.h"
+#include "tests/support/last_step.h"
 
 namespace ridgeline::parts_of_blocks {
 namespace {
 
 constexpr std::uint8_t bit(BlockPart part) { return static_cast<std::uint8_t>(part); }
+
+template <typename Kind>
+std::int64_t count_in_step(const OpTrace& trace) {
+  return static_cast<std::int64_t>(testing_support::last_step_of<Kind>(trace).size());
+}
 
 OpTrace run_parts(const std::string& model, std::vector<std::uint8_t> parts,
                   AttentionChoice attention = AttentionChoice::eager) {
