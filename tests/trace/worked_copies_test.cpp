@@ -72,6 +72,11 @@ TEST(WorkedCopies, TypesLayoutsAndPlacesDecideWhatRuns) {
        {"copy transpose bf16 rows=3 cols=5 parts=1: bf16[3,5](1,3)#1 > bf16[3,5]#2" + kCopied},
        {"bf16[3,5]#2"_t}},
       {"clone",
+       {"bf16[2,3,4,5]#1"_t, 2.0},
+       {"copy transpose bf16 rows=24 cols=5 parts=1 walked=3,20,20,1,2,60: bf16[2,3,4,5]#1 > "
+        "bf16[2,3,4,5](60,1,15,3)" +
+        kCopied}},
+      {"clone",
        {"bf16[3,5](10,1)#1"_t},
        {"copy permute bf16 rows=3 cols=5 parts=1: bf16[3,5](10,1)#1 > bf16[3,5]" + kCopied}},
       {"clone", {kLeftOut}, kNotUnderstood},

@@ -36,7 +36,7 @@ void store_partly(const PartialStores& stores, DType type, double times, const L
                                                     kLeftSectorBytes * static_cast<double>(left)));
   // A sector that leaves the L2 before the other parts are stored is read again, and written, 64 bytes at a time.
   const double visited = each * static_cast<double>(left * kSector), partly = std::max(0.0, visited - access.bytes);
-  const double moved = stores.run < of_block ? 2.0 * partly * beyond_l2(access.bytes, l2) : 0.0;
+  const double moved = stores.run * element < kSector ? 2.0 * partly * beyond_l2(access.bytes, l2) : 0.0;
   access.bytes += moved;
   access.requested = std::max(access.requested, access.bytes);
   if (moved > 0.0) launch.reads.push_back({access.operand, moved});

@@ -44,8 +44,13 @@ MappedOps clone(const AtenCall& call, const MapContext&) {
   const AtenTensor* from = call.tensor(0);
   if (from == nullptr) return std::nullopt;
   AtenTensor to = like(*from);
-  constexpr double kContiguousFormat = 0.0;  // torch.contiguous_format; otherwise the order of dimensions is kept
+  // torch.contiguous_format and torch.channels_last; otherwise the order of dimensions is kept.
+  constexpr double kContiguousFormat = 0.0, kChannelsLast = 2.0;
   if (call.number(1) == kContiguousFormat) to.strides.clear();
+  if (call.number(1) == kChannelsLast && to.sizes.size() == 4) {
+    const std::int64_t channels = to.sizes[1], row = to.sizes[3] * channels;
+    to.strides = {to.sizes[2] * row, 1, row, channels};
+  }
   return copy_ops(*from, result_of(call, 0, to));
 }
 
@@ -105,6 +110,8 @@ MappedOps repeat(const AtenCall& call, const MapContext&) {
   shown.storage = x->storage;
   MappedOp op = moved(CopyKind::permute, shown, whole);
   std::get<Copy>(op.op).walked = walked_dimensions(sizes, walked);
+  op.forward = HostClass::pointwise;
+  op.backward = HostClass::pointwise_backward;
   return one(std::move(op));
 }
 
