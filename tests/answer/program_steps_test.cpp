@@ -19,7 +19,7 @@ constexpr double kBusyWorst = 10.0, kAllocatedWorst = 1.0;  // percent
 const std::set<std::string> kSlowConvolution{"wav2vec2-base-amp-bf16"};
 constexpr double kConvolutionBusyWorst = 41.0, kSignalsAllocatedWorst = 4.0;
 
-Scenario scenario_of(const json& row) {
+Scenario program_scenario(const json& row) {
   ScenarioSource source;
   source.text = json{{"hardware", "nvidia-h200-sxm-141gb"},
                      {"software", "pytorch-2.11"},
@@ -39,7 +39,7 @@ TEST(ProgramSteps, MeetMeasuredTimeAndMemory) {
   int rows = 0;
   for_each_row(ridgeline::testing::measurements().file("h200/programs.jsonl.gz"), [&](const json& row) {
     const std::string name = row["name"];
-    const Scenario scenario = scenario_of(row);
+    const Scenario scenario = program_scenario(row);
     const Prediction p = predict(scenario, "analytic");
     const bool signals = name.starts_with("wav2vec2");
     EXPECT_LT(percent(p.step.gpu_busy.value(), 1e-3 * row["busy_ms"].get<double>()),
