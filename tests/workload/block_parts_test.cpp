@@ -47,7 +47,7 @@ std::int64_t most_alive(const OpTrace& trace) {
 
 /// Operations of one kind in the last step.
 template <typename Kind>
-std::int64_t count_of(const OpTrace& trace) {
+std::int64_t count_in_step(const OpTrace& trace) {
   std::int64_t count = 0;
   for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i)
     if (trace.records[i].kind == Record::Kind::op)
