@@ -71,9 +71,9 @@ TEST(WeightsInFewBits, TakeTheirBytesAndTheirScales) {
   }
 }
 
-TEST(WeightsInFewBits, OneRowIsMultipliedByTheCodesAndMoreRowsByTheExpandedWeight) {
+TEST(WeightsInFewBits, FewRowsAreMultipliedByTheCodesAndMoreByTheExpandedWeight) {
   const auto linears = static_cast<int>(kLayers * kLinears);
-  const auto one = names_of(run_in_bits(FrozenWeights::nf4)), more = names_of(run_in_bits(FrozenWeights::nf4, 2));
+  const auto one = names_of(run_in_bits(FrozenWeights::nf4)), more = names_of(run_in_bits(FrozenWeights::nf4, 5));
   EXPECT_EQ(one.at("gemm_4bit_simt"), 3 * linears) << "each token after the first";
   EXPECT_EQ(one.at("expand_4bit"), linears) << "the prompt";
   EXPECT_EQ(more.at("expand_4bit"), 4 * linears);

@@ -12,12 +12,13 @@ namespace {
 std::int64_t bytes_in(const Tensor& x) { return x.elements() * bytes_of(x.type); }
 
 /// Rows of an input that a library multiplies by the codes themselves, without expanding the weight, where no gradient
-/// is asked for: bitsandbytes' gemv_4bit, the kernels of ExLlamaV2 (MAX_Q_GEMM_ROWS) and of AutoAWQ.
+/// is asked for: bitsandbytes 0.50 (_GEMM_4BIT_CUSTOM_FLOOR_M; small weights up to more rows, which is not modelled;
+/// before it one row), the kernels of ExLlamaV2 (MAX_Q_GEMM_ROWS) and of AutoAWQ.
 std::int64_t rows_of_codes(FrozenWeights kind) {
-  constexpr std::int64_t kExLlama = 50, kAutoAwq = 1023;
+  constexpr std::int64_t kBitsAndBytes = 4, kExLlama = 50, kAutoAwq = 1023;
   switch (kind) {
     case FrozenWeights::nf4:
-    case FrozenWeights::nf4_double: return 1;
+    case FrozenWeights::nf4_double: return kBitsAndBytes;
     case FrozenWeights::gptq: return kExLlama;
     case FrozenWeights::awq: return kAutoAwq;
     case FrozenWeights::int4_only:
