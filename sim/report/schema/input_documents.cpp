@@ -98,6 +98,7 @@ std::vector<InputKey> scenario_keys() {
   join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, training: {micro_batch: 1, lengths: {mean: 20, "
                 "longest: 128}}}"));
   join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, inference: {prompt_length: 128, new_tokens: 2}}"));
+  join(keys, of("{cluster: hgx-h100, model: gpt2, inference: {prompt_length: 128, parallel: {tensor: 2}}}"));
   join(keys,
        of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {data: 2}}}"));
   join(keys,
