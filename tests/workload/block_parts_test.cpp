@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "sim/workload/load_model.h"
@@ -25,8 +26,9 @@ std::int64_t count_in_step(const OpTrace& trace) {
 OpTrace run_parts(const std::string& model, std::vector<std::uint8_t> parts,
                   AttentionChoice attention = AttentionChoice::eager) {
   TrainingDescription training;
-  training.micro_batch = 2;
-  training.sequence_length = 128;
+  training.micro_batch = 8;  // so that what autograd keeps outweighs the weights' own temporaries
+  training.sequence_length = 512;
+  training.optimizer.kind = OptimizerKind::none;
   training.precision = Precision::amp_bf16;
   training.treated_blocks.parts = std::move(parts);
   training.activation_checkpointing =
@@ -55,6 +57,14 @@ std::int64_t count_in_step(const OpTrace& trace) {
   return count;
 }
 
+/// Operations that read what nobody wrote: a recomputation computes a little in vain, and reads nothing that is gone.
+std::set<std::string> never_written(const OpTrace& trace) {
+  std::set<std::string> result;
+  for (const std::string& odd : testing_support::oddities_of_flow(trace))
+    if (odd.starts_with("never written")) result.insert(odd);
+  return result;
+}
+
 TEST(BlockParts, OfABlockBeyondTheListAreThoseOfTheLast) {
   const BlockTreatments treated{{bit(BlockPart::block), 0, bit(BlockPart::attention)}};
   EXPECT_TRUE(treated.has(0, BlockPart::block));
@@ -63,7 +73,7 @@ TEST(BlockParts, OfABlockBeyondTheListAreThoseOfTheLast) {
   EXPECT_FALSE(BlockTreatments{}.has(0, BlockPart::block));
 }
 
-TEST(BlockParts, TakeLessMemoryAndComputeNothingInVain) {
+TEST(BlockParts, TakeLessMemoryAndReadNothingThatIsGone) {
   for (const char* model : {"bert-base", "tinyllama-1.1b"}) {
     const OpTrace kept = run_parts(model, {});
     for (const BlockPart part : {BlockPart::attention, BlockPart::feed_forward, BlockPart::block, BlockPart::offload}) {
@@ -71,7 +81,7 @@ TEST(BlockParts, TakeLessMemoryAndComputeNothingInVain) {
       const OpTrace treated = run_parts(model, {bit(part)});
       EXPECT_LT(most_alive(treated), most_alive(kept));
       if (part != BlockPart::offload) {
-        EXPECT_EQ(testing_support::oddities_of_flow(treated), testing_support::oddities_of_flow(kept));
+        EXPECT_EQ(never_written(treated), never_written(kept));
       }
     }
   }
