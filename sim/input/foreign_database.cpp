@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,14 +32,32 @@ std::string uri_of(const std::string& path) {
   return uri + "?immutable=1";
 }
 
+/// Bytes that a database's header says it has; 0 where it does not say.
+std::uint64_t stated_size(std::string_view header) {
+  constexpr std::size_t kPageSize = 16, kChanges = 24, kPages = 28, kPagesAsOf = 92;  // SQLite's file format, 1.3
+  const auto number = [&](std::size_t at, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(header[at + i]);
+    return value;
+  };
+  if (number(kChanges, 4) != number(kPagesAsOf, 4)) return 0;  // written by an old SQLite
+  const std::uint64_t page = number(kPageSize, 2);
+  return number(kPages, 4) * (page == 1 ? 65536 : page);
+}
+
 sqlite::Connection opened(const std::string& path) {
+  constexpr std::size_t kHeader = 100;
   check_readable(path);
-  std::array<char, kSqliteBegin.size()> first{};
+  std::array<char, kHeader> first{};
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UserError(fmt::format("{}: no such file, or it cannot be read", path));
   file.read(first.data(), static_cast<std::streamsize>(first.size()));
-  if (std::string_view(first.data(), static_cast<std::size_t>(file.gcount())) != kSqliteBegin)
-    throw UserError(fmt::format("{}: not an SQLite database", path));
+  const std::string_view header(first.data(), static_cast<std::size_t>(file.gcount()));
+  if (!header.starts_with(kSqliteBegin)) throw UserError(fmt::format("{}: not an SQLite database", path));
+  std::error_code ignored;
+  const std::uint64_t size = std::filesystem::file_size(path, ignored);
+  if (header.size() < kHeader || (!ignored && size < stated_size(header)))
+    throw UserError(fmt::format("{}: a damaged SQLite database (cut off after {} bytes)", path, size));
   return {uri_of(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
 }
 

@@ -176,7 +176,7 @@ TEST_P(TimelineOfSeveral, IsTheStepThatItIsOf) {
 }
 
 #define RIDGELINE_TEST_LLAMA                                                                                         \
-  "{cluster: hgx-h200, model: {family: llama, code: plain, layers: 4, heads: 16, key_value_heads: 4, hidden: 1024, " \
+  "{cluster: hgx-h200, model: {family: llama, code: plain, layers: 4, heads: 16, key_value_heads: 8, hidden: 1024, " \
   "feed_forward: 2816, vocabulary: 32000}, training: {micro_batch: 2, sequence_length: 2048, precision: "
 INSTANTIATE_TEST_SUITE_P(Ways, TimelineOfSeveral,
                          testing::Values(RIDGELINE_TEST_LLAMA "amp-bf16, parallel: {data: 8, strategy: ddp}}}",

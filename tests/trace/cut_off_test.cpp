@@ -70,7 +70,7 @@ TEST(CutOff, ArrayWithoutItsEndIsWhole) {
       const Replayable open = read_cut("[" + events + end);
       EXPECT_EQ(open.measured.kernels, whole.measured.kernels) << end;
       EXPECT_EQ(open.measured.which_step, whole.measured.which_step);
-      EXPECT_TRUE(open.defects.counts.empty()) << "the format lets writers leave the bracket out";
+      EXPECT_EQ(open.defects.counts, whole.defects.counts) << "the format lets writers leave the bracket out";
     }
   }
 }
@@ -81,8 +81,7 @@ TEST(CutOff, StepsThatAreReadAreWholeWhereverTheFileEnds) {
   for (std::size_t size = text.size() / 3; size < text.size(); size += 97) {
     const std::string answer = refusal_of_cut(text.substr(0, size));
     if (answer != "read") {
-      EXPECT_TRUE(answer.find("cut off") != std::string::npos || answer.find("no operators") != std::string::npos)
-          << answer;
+      EXPECT_THAT(answer, HasSubstr("cut off"));
       continue;
     }
     const Replayable some = read_cut(text.substr(0, size));

@@ -24,6 +24,7 @@ double end_of_recording(const ProfilerEvents& events) {
 /// Without the profiler's own work before the first operator.
 double begin_of_recording(const ProfilerEvents& events) {
   if (!events.operators.empty()) return events.operators.front().begin;
+  if (events.source != ProfilerSource::nsight) return 0.0;
   const double first = events.gpu.empty() ? 0.0 : events.gpu.front().begin;
   return events.runtime.empty() ? first : std::min(first, events.runtime.front().begin);
 }
@@ -68,6 +69,8 @@ std::vector<bool> whole_steps(const ProfilerEvents& events, const std::vector<St
 }  // namespace
 
 void refuse_empty(const ProfilerEvents& events, const std::string& path) {
+  if (!events.cut_off.empty() && (events.operators.empty() || events.gpu.empty()))
+    throw UserError(fmt::format("{}; no step before that is whole", events.cut_off));
   if (events.operators.empty() && events.source != ProfilerSource::nsight)
     throw UserError(
         fmt::format("{}: the trace has no operators (category cpu_op): record it with "
