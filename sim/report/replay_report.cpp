@@ -222,8 +222,8 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
           out;
   for (const trace::FormatUse& use : r.cannot_run)
     out = fmt::format(
-              "CANNOT RUN ON {}: {} kernels ({}) compute in {}, which needs compute capability {}.{}; their time "
-              "is carried over as if it had it\n",
+              "CANNOT RUN ON {}: {} kernels ({}) compute in {}, which needs compute capability {}.{}; they "
+              "count as if it had it\n",
               r.prediction.hardware, use.kernels, to_string(Seconds(use.seconds)), use.format, use.capability / 10,
               use.capability % 10) +
           out;

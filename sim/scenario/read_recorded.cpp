@@ -53,6 +53,7 @@ void take_host_of(const trace::RecordingFile& file, Host& host) {
 
 /// What of a recorded step can be changed, and what is to be known of it.
 void read_step(const Value& section, RecordedWorkload& recorded, Scenario& scenario) {
+  scenario.cuda_graphs = recorded.file->in_cuda_graphs();
   if (!section.exists()) return;
   static constexpr std::array<std::string_view, 3> kKeys{"cuda_graphs", "samples", "tokens"};
   if (section.is_mapping())
@@ -62,7 +63,7 @@ void read_step(const Value& section, RecordedWorkload& recorded, Scenario& scena
             "a recorded step runs as it was recorded; of training it takes cuda_graphs, samples and tokens (of a "
             "step) only");
   const Mapping step(section, {"cuda_graphs", "samples", "tokens"});
-  scenario.cuda_graphs = step["cuda_graphs"].boolean(false);
+  scenario.cuda_graphs = step["cuda_graphs"].boolean(scenario.cuda_graphs);
   if (step.has("samples")) recorded.samples = step["samples"].number(config::Range::positive());
   if (step.has("tokens")) recorded.tokens = step["tokens"].number(config::Range::positive());
 }

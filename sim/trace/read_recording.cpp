@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,15 @@ double cuda_version(std::string_view text) {
   constexpr int kMajor = 1000, kMinor = 10, kMost = 1000 * kMajor;
   if (error != std::errc{} || number < kMajor || number > kMost) return 0.0;
   return number / kMajor + (number % kMajor / kMinor) * 0.1;
+}
+
+/// Whether graphs launched all that ran on the GPU.
+bool all_in_graphs(const ProfilerEvents& events) {
+  std::set<std::int64_t> graphs;
+  for (const RuntimeEvent& call : events.runtime)
+    if (events.names[call.name].find("GraphLaunch") != std::string::npos) graphs.insert(call.correlation);
+  return !graphs.empty() && std::all_of(events.gpu.begin(), events.gpu.end(),
+                                        [&](const GpuEvent& item) { return graphs.contains(item.correlation); });
 }
 
 bool is_database(const std::string& path) {
@@ -119,7 +129,7 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
     } else if (piece.key == "distributedInfo") {
       profiler.distributed(piece.text);
     } else if (piece.key == "step_us") {
-      profiler.predicted();
+      profiler.predicted(piece.text);
     } else if (piece.key == "cuda_runtime_version") {
       cuda_ = cuda_version(piece.text);
     }
@@ -153,6 +163,7 @@ void RecordingFile::take_events(ProfilerEvents events) {
   events_ = std::make_shared<const ProfilerEvents>(std::move(events));
   host_measured_ = true;
   host_slowness_ = HostClock(*events_).slowness();
+  in_cuda_graphs_ = events_->source == ProfilerSource::timeline && all_in_graphs(*events_);
 }
 
 Replayable RecordingFile::made_for(const DeviceLookup& device) const {

@@ -33,6 +33,8 @@ class RecordingFile {
   /// Its host times are those of its own host, without a profiler's share to take out: a predicted timeline, or a
   /// report of Nsight Systems.
   [[nodiscard]] bool host_as_it_was() const { return events_ && events_->source != ProfilerSource::kineto; }
+  /// A predicted timeline of a step that ran as CUDA graphs.
+  [[nodiscard]] bool in_cuda_graphs() const { return in_cuda_graphs_; }
   [[nodiscard]] double host_slowness() const { return host_slowness_; }  ///< Replayable::host_slowness
 
  private:
@@ -43,7 +45,7 @@ class RecordingFile {
   Replayable ready_;                              ///< of formats that know no GPU
   std::shared_ptr<const ProfilerEvents> events_;  ///< of a profiler's trace or report
   Defects defects_;                               ///< met while its events were read
-  bool host_measured_ = false;
+  bool host_measured_ = false, in_cuda_graphs_ = false;
   double host_slowness_ = 1.0, cuda_ = 0.0;
 };
 

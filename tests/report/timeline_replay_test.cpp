@@ -55,6 +55,7 @@ class TimelineReplay : public testing::TestWithParam<Question> {
                                           .timeline = run.timeline(),
                                           .gpu = scenario.gpu,
                                           .host = scenario.host,
+                                          .cuda_graphs = scenario.cuda_graphs,
                                           .memory = {},
                                           .optimizer = "AdamW",
                                           .cuda = scenario.software.cuda});
@@ -111,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Question{"llama-7b", "bf16", "fused", ""},
                     // Kernels of torch.compile are carried over, and what they leave in the L2 is not known.
                     Question{"gpt2", "amp-bf16", "fused", ", attention: flash, compile: true", 0.03},
-                    Question{"gpt2", "amp-bf16", "foreach", "", 0.02, 1}));  // waits for its host
+                    Question{"gpt2", "amp-bf16", "foreach", "", 0.02, 1},  // waits for its host
+                    Question{"gpt2", "amp-bf16", "fused", ", cuda_graphs: true", 0.02}));
 
 class ClusterReplay : public TimelineReplay {
  protected:

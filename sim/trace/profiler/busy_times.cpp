@@ -57,6 +57,7 @@ MeasuredStep measured_step(const ProfilerEvents& events, const std::vector<std::
   m.busy = union_of(std::move(spans)) * 1e-6;
   m.span = (last - first) * 1e-6;
   m.step = (window.marked ? window.end - window.begin : std::max(last, window.end) - window.begin) * 1e-6;
+  if (events.predicted_step > 0.0) m.step = events.predicted_step * 1e-6;  // of a graph the host's mark is its launch
   for (const MemoryEvent& event : events.memory) {
     if (!window.contains(event.at)) continue;
     m.peak_allocated = std::max(m.peak_allocated, event.allocated);

@@ -344,7 +344,13 @@ void ProfilerEventReader::distributed(std::string_view text) {
     state_->events.world = ranks;
 }
 
-void ProfilerEventReader::predicted() { state_->events.source = ProfilerSource::timeline; }
+void ProfilerEventReader::predicted(std::string_view text) {
+  constexpr double kLongest = 1e13;  // four months
+  state_->events.source = ProfilerSource::timeline;
+  double step = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error == std::errc{} && step > 0.0 && step < kLongest) state_->events.predicted_step = step;
+}
 
 ProfilerEvents ProfilerEventReader::finish() {
   State& s = *state_;

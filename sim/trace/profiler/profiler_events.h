@@ -89,6 +89,7 @@ struct ProfilerEvents {
   std::vector<HostEvent> steps;      ///< where others than ProfilerStep#N mark them
   std::vector<HostEvent> overheads;  ///< time the profiler took for itself
   std::vector<MemoryEvent> memory;
+  double predicted_step = 0.0;       ///< microseconds of a timeline's step; 0: not said
   std::string gpu_name;
   std::int64_t gpu_memory = 0;                   ///< bytes; 0: not said
   std::int64_t gpu_sms = 0, gpu_capability = 0;  ///< 90 for 9.0; 0: not said
@@ -116,8 +117,8 @@ class ProfilerEventReader {
   void device(std::string_view text);
   /// "distributedInfo".
   void distributed(std::string_view text);
-  /// The file is a timeline that was predicted, in which no profiler took time.
-  void predicted();
+  /// "step_us": the file is a timeline that was predicted, in which no profiler took time.
+  void predicted(std::string_view text);
   /// Everything read, ordered by begin.
   ProfilerEvents finish();
 
