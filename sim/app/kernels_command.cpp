@@ -59,7 +59,7 @@ class JoinedLines {
 
 void run(const KernelsOptions& options, Outcome& outcome) {
   if (options.file != "-" && trace::looks_like_ncu(options.file)) return print_counted(options);
-  if (options.hardware.empty()) throw UserError("--hardware is required: a name of hw/ or a path");
+  if (options.hardware.empty()) throw CLI::RequiredError("--hardware");
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   const Gpu gpu = load_gpu(options.hardware, hardware_overrides(options.sets), numbers);
   const Software software = load_software(options.software);

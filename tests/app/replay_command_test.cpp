@@ -60,13 +60,20 @@ TEST_F(ReplayCommand, PredictAndAScenarioThatNamesTheTraceAnswerTheSame) {
   EXPECT_EQ(step_of("predict " + file("near.yaml", "trace: beside.json.gz\nhardware: nvidia-t4\n")), replayed);
 }
 
+TEST_F(ReplayCommand, WithoutHardwareTheGpuOfTheRecordingIsMeant) {
+  const ProgramRun own = run_program("replay " + kUnet + " --format json --no-advice");
+  ASSERT_EQ(own.exit_code, 0) << own.err;
+  const json answer = json::parse(own.out);
+  EXPECT_EQ(answer["hardware"], "nvidia-h200-sxm-141gb");
+  EXPECT_THAT(std::string(answer["trace"]["recorded_on"]), HasSubstr("H200"));
+}
+
 TEST_F(ReplayCommand, WhatARecordingCannotSayIsRefusedWithTheReason) {
   const std::string on = " --hardware nvidia-l4";
   EXPECT_THAT(run_program("replay " + kUnet + on + " --memory-report").err, HasSubstr("born and freed"));
   EXPECT_THAT(run_program("replay " + kUnet + on + " --set training.micro_batch=8").err, HasSubstr("recorded"));
   EXPECT_THAT(run_program("predict " + kUnet + on + " --model gpt2").err, HasSubstr("leave out trace or model"));
   EXPECT_THAT(run_program("fit " + kUnet + on).err, HasSubstr("fit needs a model"));
-  EXPECT_THAT(run_program("replay " + kUnet).err, HasSubstr("hardware"));
   EXPECT_THAT(run_program("replay scenarios/bert-large-fp32.yaml").err, HasSubstr("names no recording"));
   const ProgramRun report = run_program("replay " + kWithMemory + on + " --memory-report --format json");
   ASSERT_EQ(report.exit_code, 0) << report.err;
