@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/app/command_examples.h"
 #include "sim/app/commands.h"
 #include "sim/app/hardware_overrides.h"
 #include "sim/app/output_files.h"
@@ -59,7 +60,9 @@ class JoinedLines {
 
 void run(const KernelsOptions& options, Outcome& outcome) {
   if (options.file != "-" && trace::looks_like_ncu(options.file)) return print_counted(options);
-  if (options.hardware.empty()) throw CLI::RequiredError("--hardware");
+  if (options.hardware.empty())
+    throw UserError(
+        fmt::format("--hardware is missing (a name of hw/ or a path); for example: {}", command_example("kernels")));
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   const Gpu gpu = load_gpu(options.hardware, hardware_overrides(options.sets), numbers);
   const Software software = load_software(options.software);

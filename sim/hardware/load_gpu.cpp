@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "sim/config/data_folder.h"
-#include "sim/config/document_kind.h"
 #include "sim/config/files_read.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/describe_gpu.h"
@@ -25,7 +24,6 @@ struct Described {
 
 /// Both are read whatever is asked for: a mistake in one should not wait for the day it is used.
 Described checked(config::Node tree, const std::string& file) {
-  config::refuse_other_document(tree, "hardware");
   Described described{resolve_file(std::move(tree), file), {}, {}};
   read_gpu(config::Value(described.trees.base), described.base, nullptr);
   read_gpu(config::Value(described.trees.measured), described.measured, nullptr);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "sim/config/document_kind.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
@@ -169,11 +168,11 @@ auto read_named(const Value& key, const Read& read) {
     return read();
   } catch (const config::ConfigError& error) {
     const config::Origin& origin = error.origin();
-    if (!key.exists() || key.node().kind != Node::Kind::scalar || origin.line > 0) throw;
-    if (!origin.name) {
-      const std::string other = other_kind(key.path(), key.node().scalar);
-      key.fail(other.empty() ? error.message() : other);
-    }
+    if (!key.exists() || key.node().kind != Node::Kind::scalar) throw;
+    if (error.key() == key.path())
+      if (const std::string other = other_kind(key.path(), key.node().scalar); !other.empty()) key.fail(other);
+    if (origin.line > 0) throw;
+    if (!origin.name) key.fail(error.message());
     if (*origin.name == key.node().scalar) key.fail(*origin.name + ": " + error.message());
     throw;
   }
@@ -279,7 +278,6 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   for (Override& change : from.model_changes) change.key.erase(0, std::string_view("model.").size());
   changes.model.insert(changes.model.begin(), from.model_changes.begin(), from.model_changes.end());
 
-  config::refuse_other_document(tree, "scenario");
   const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software", "cluster",
                                    "allocator", "measured", "run", "engine", "trace", "recorded_on", "from"});
   SharedScenario shared;

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "sim/config/data_folder.h"
-#include "sim/config/document_kind.h"
 #include "sim/config/make_node.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/shipped_names.h"
@@ -136,7 +135,6 @@ FileTree file_tree(const std::string& path, const std::string& part = "") {
     std::erase_if(tree.entries, [](const config::Entry& entry) {
       return entry.key == "aliases" || entry.key == "source" || entry.key == "parameters";
     });
-  config::refuse_other_document(tree, "model");
   if (path.ends_with(".json") && !tree.find("model_type") && !tree.find("_class_name"))
     if (std::string type = type_by_keys(tree); !type.empty())
       tree.entries.push_back({"model_type", tree.origin, config::scalar_node(std::move(type), tree.origin)});

@@ -271,7 +271,7 @@ made                    200       190 - 215        -      -      -      -  -    
   // 3.6 USD an hour are 0.001 a second: at 81,920 tokens a second 0.0122 USD a million.
   const std::vector<double> prices{3.6, 3.6, 0.0, 3.6};
   const std::string priced = prediction_table("", all, prices);
-  EXPECT_THAT(priced, HasSubstr("made                    200       190 - 215      81,920  13.00  0.0122  yes"));
+  EXPECT_THAT(priced, HasSubstr("made                    200       190 - 215   81,920  13.00  0.0122  yes"));
   EXPECT_THAT(priced, HasSubstr("amd-made               1235       190 - 215   81,920  13.00       -  NO"));
 }
 

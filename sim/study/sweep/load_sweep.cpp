@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 
-#include "sim/config/document_kind.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/scenario/scenario.h"
@@ -249,7 +248,6 @@ std::uint64_t next_random(std::uint64_t& state) {
 Sweep load_sweep(const std::string& file) { return read_sweep(config::load_yaml(file), file); }
 
 Sweep read_sweep(const Node& tree, const std::string& file) {
-  config::refuse_other_document(tree, "sweep");
   const Mapping root(Value(tree), {"title", "scenario", "axes", "sample", "constraints", "goal", "engine"});
   Sweep sweep;
   sweep.file = file;
