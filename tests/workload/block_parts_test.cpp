@@ -18,11 +18,6 @@ namespace {
 
 constexpr std::uint8_t bit(BlockPart part) { return static_cast<std::uint8_t>(part); }
 
-template <typename Kind>
-std::int64_t count_in_step(const OpTrace& trace) {
-  return static_cast<std::int64_t>(testing_support::last_step_of<Kind>(trace).size());
-}
-
 OpTrace run_parts(const std::string& model, std::vector<std::uint8_t> parts,
                   AttentionChoice attention = AttentionChoice::eager) {
   TrainingDescription training;
@@ -50,11 +45,7 @@ std::int64_t most_alive(const OpTrace& trace) {
 /// Operations of one kind in the last step.
 template <typename Kind>
 std::int64_t count_in_step(const OpTrace& trace) {
-  std::int64_t count = 0;
-  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i)
-    if (trace.records[i].kind == Record::Kind::op)
-      count += std::holds_alternative<Kind>(trace.ops[trace.calls[trace.records[i].index].op]) ? 1 : 0;
-  return count;
+  return static_cast<std::int64_t>(testing_support::last_step_of<Kind>(trace).size());
 }
 
 /// Operations that read what nobody wrote: a recomputation computes a little in vain, and reads nothing that is gone.
