@@ -54,12 +54,12 @@ struct TorchPlan {
   std::int64_t values = 1;   ///< of a thread
   bool height_sums = false;  ///< threads above each other add into one output
 
-  TorchPlan(std::int64_t outputs, std::int64_t inputs, bool along, int sms) {
+  TorchPlan(std::int64_t outputs, std::int64_t inputs, bool along, bool half, int sms) {
     const auto power_below = [](std::int64_t x) {
       return std::int64_t{1} << static_cast<int>(std::floor(std::log2(std::max(1.0, as_number(x))) + 1e-12));
     };
     std::int64_t dim0 = along ? inputs : outputs, dim1 = along ? outputs : inputs;
-    if (along && inputs > 128) dim0 /= 4;  // by vectors, whatever the type
+    if (along && inputs >= 128) dim0 /= half ? 8 : 4;  // by vectors
     if (!along) {
       while (together < 4 && outputs % (2 * together) == 0) together *= 2;
       dim0 /= together;
@@ -97,7 +97,7 @@ TEST(StatedSums, grids_and_passes_are_those_of_pytorchs_plan) {
                                  : op.kind == ReductionKind::sum_rows ? op.cols
                                                                       : op.rows,
                        inputs = op.rows * op.cols / outputs, e = bytes_of(op.type);
-    const TorchPlan plan(outputs, inputs, !down, device().sm.count);
+    const TorchPlan plan(outputs, inputs, !down, e == 2, device().sm.count);
     const LoweredOp made = lower_reduction(op, device(), Software{});
     const KernelLaunch& launch = made.launches.back();
     EXPECT_EQ(launch.grid[0], plan.blocks);

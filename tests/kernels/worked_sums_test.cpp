@@ -47,7 +47,7 @@ TEST(WorkedSums, rows_are_added_by_vectors_from_128_values_on) {
 reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 512, 32 registers shared 2064
   elements 1143; flops 1143 #0:4572 -> #1:36)");
   expect_kernels(Reduction{Kind::sum_cols, DType::fp32, 9, 128}, R"(
-reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 512, 32 registers shared 2064
+reduce_kernel [reduce_rows] normalization fp32 cores: 2 x 256, 32 registers shared 16
   elements 1152; flops 1152 #0:4608 -> #1:36)");
   expect_kernels(Reduction{Kind::mean_cols, DType::bf16, 9, 1001}, R"(
 reduce_kernel [reduce_rows] normalization bf16 cores: 2 x 512, 32 registers shared 2064

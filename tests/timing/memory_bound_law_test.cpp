@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/families.h"
@@ -169,12 +170,17 @@ TEST(MemoryBoundConstants, latencies_refer_to_the_h200_as_its_file_describes_it)
 
 TEST(MemoryBoundConstants, a_single_block_is_spared_the_slowest_of_many) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const auto microseconds = [&](std::int64_t rows) {
-    return 1e6 * seconds(lower_copy({CopyKind::transpose, DType::fp32, rows, 16, 1}, gpu, Software{}).launches[0], gpu);
+  const std::array<double, 2> found{1.0, 1.0};
+  const auto microseconds = [&](std::int64_t rows, Residency residency) {
+    const KernelLaunch launch =
+        lower_copy({CopyKind::transpose, DType::fp32, rows, 16, 1}, gpu, Software{}).launches[0];
+    return 1e6 * seconds(launch, gpu, residency);
   };
-  // Measured on the H200, copies of one to a hundred blocks: 1.15 to 1.18 and 1.41 to 1.54 us.
-  EXPECT_NEAR(microseconds(16), 1.17, 0.06);
-  EXPECT_GT(microseconds(1600), 1.15 * microseconds(16));
+  // Measured on the H200, copies of one to a hundred blocks again and again: 1.15 to 1.18 and 1.41 to 1.54 us. After a
+  // sweep of the L2 each pass waits for the DRAM: 1.76 for 1.22 us (measurements/h200/calls, copies of 784 numbers).
+  EXPECT_NEAR(microseconds(16, found), 1.17, 0.06);
+  EXPECT_GT(microseconds(1600, found), 1.15 * microseconds(16, found));
+  EXPECT_NEAR(microseconds(16, {}), 1.70, 0.1);
 }
 
 TEST(MemoryBoundConstants, are_physical) {

@@ -32,10 +32,13 @@ void store_partly(const PartialStores& stores, DType type, double times, const L
   const double each =
       times * static_cast<double>(stores.stores) / static_cast<double>(std::max<std::int64_t>(1, counted));
   Access& access = launch.writes.front();
-  access.requested = std::max(access.bytes, each * (kStoredSectorBytes * static_cast<double>(stored) +
-                                                    kLeftSectorBytes * static_cast<double>(left)));
-  // A sector that leaves the L2 before the other parts are stored is read again, and written, 64 bytes at a time.
+  // Where the stores of a block fill their sectors, the L2 is given whole ones.
+  constexpr double kWhole = 1.15;
   const double visited = each * static_cast<double>(left * kSector), partly = std::max(0.0, visited - access.bytes);
+  if (visited > kWhole * access.bytes)
+    access.requested = std::max(access.bytes, each * (kStoredSectorBytes * static_cast<double>(stored) +
+                                                      kLeftSectorBytes * static_cast<double>(left)));
+  // A sector that leaves the L2 before the other parts are stored is read again, and written, 64 bytes at a time.
   const double moved = stores.run * element < kSector ? 2.0 * partly * beyond_l2(access.bytes, l2) : 0.0;
   access.bytes += moved;
   access.requested = std::max(access.requested, access.bytes);

@@ -17,22 +17,26 @@ struct Plan {
   bool across_y = false;  ///< threads of different y add into one output
 };
 
-/// A thread loads so many values at once where they lie side by side and are more than so many.
-constexpr std::int64_t kInputVector = 4, kVectorsBeyond = 128;
+/// From so many values on, side by side, a thread loads several at once.
+constexpr std::int64_t kFromVectors = 128;
+/// Sums and means of 16-bit types have vectors of their own (ReduceSumProdKernel.cu, ReduceMomentKernel.cu).
+std::int64_t input_vector(const Reduction& op) {
+  return op.accumulator == Accumulator::number && bytes_of(op.type) == 2 ? 8 : 4;
+}
 
 /// `outputs` sums of `inputs` values each; `contiguous` when the values of one sum lie side by side, `scattered` when
 /// they do so in pieces; else `inner` outputs lie side by side.
 struct ReducedShape {
-  std::int64_t outputs, inputs, inner;
+  std::int64_t outputs, inputs, inner, vector;
   bool contiguous, scattered;
 };
 Plan plan_of(const ReducedShape& shape, int sms) {
-  const auto& [outputs, inputs, inner, contiguous, scattered] = shape;
+  const auto& [outputs, inputs, inner, vector, contiguous, scattered] = shape;
   constexpr std::int64_t kMostThreads = 512, kWarp = 32, kThreadsPerSm = 2048;
   Plan plan;
   std::int64_t across = contiguous ? inputs : outputs, along = contiguous ? outputs : inputs;
   if (contiguous) {
-    if (inputs > kVectorsBeyond && !scattered) across /= kInputVector;
+    if (inputs >= kFromVectors && !scattered) across /= vector;
   } else {
     plan.outputs_per_thread = inner % 4 == 0 ? 4 : inner % 2 == 0 ? 2 : 1;
     across = outputs / plan.outputs_per_thread;
@@ -161,7 +165,7 @@ LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Soft
   const std::int64_t outputs = all ? 1 : op.kind == ReductionKind::sum_rows ? op.cols : op.rows;
   const std::int64_t inputs = n / outputs;
   const std::int64_t inner = op.inner > 0 ? op.inner : outputs;
-  const Plan plan = plan_of({outputs, inputs, inner, !columns, op.scattered}, chip.sm.count);
+  const Plan plan = plan_of({outputs, inputs, inner, input_vector(op), !columns, op.scattered}, chip.sm.count);
   const std::int64_t threads = plan.width * plan.height;
   LoweredOp result;
   if (plan.grid_y > 1) {
@@ -181,7 +185,7 @@ LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Soft
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
-  const std::int64_t vector = !columns && inputs >= kVectorsBeyond && !op.scattered ? 16 / element : 1;
+  const std::int64_t vector = !columns && inputs >= kFromVectors && !op.scattered ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = columns ? std::ceil(values / kLoadsInFlight) : values / kLoadsInFlight;
   if (!columns && !all && outputs > 1)
