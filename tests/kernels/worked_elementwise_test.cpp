@@ -128,10 +128,10 @@ mul [broadcast_binary] elementwise bf16 cores: 2 x 128, 18 registers
 TEST(WorkedElementwise, the_last_operand_of_a_transposed_walk_is_read_by_sectors) {
   expect_kernels(pointwise_of(F::add, 64, 80, kHalves, Walk::transposed), R"(
 add [strided_copy] elementwise bf16 cores: 10 x 128, 18 registers
-  elements 5120 padded 5120 active 10 passes 4; flops 5120 #0:10240 #1:10240/36800 -> #2:10240)");
+  elements 5120 padded 5120 active 10 passes 4; flops 5120 #0:10240 #1:10240/38400 -> #2:10240)");
   expect_kernels(pointwise_of(F::relu, 64, 80, kHalf, Walk::transposed), R"(
 relu [strided_copy] elementwise bf16 cores: 10 x 128, 18 registers
-  elements 5120 padded 5120 active 10 passes 4; flops 5120 #0:10240/36800 -> #1:10240)");
+  elements 5120 padded 5120 active 10 passes 4; flops 5120 #0:10240/38400 -> #1:10240)");
   expect_kernels(pointwise_of(F::fill, 64, 80, {{}, DType::bf16}, Walk::transposed), R"(
 fill [strided_copy] elementwise bf16 cores: 10 x 128, 18 registers
   elements 5120 padded 5120 active 10 passes 4; -> #0:10240)");
