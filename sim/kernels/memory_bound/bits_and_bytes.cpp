@@ -59,7 +59,7 @@ LoweredOp lower_bits_and_bytes(const Pointwise& op) {
   for (int i = 0; i < op.input_count; ++i) launch.reads.push_back({i, bytes(op.inputs[i])});
   launch.writes = {{op.input_count, bytes(op.output)}};
   if (op.function == F::expand_4bit) launch.reads.front().bytes /= 2.0;
-  if (updates) {  // states are written back
+  if (updates && !launch.reads.empty()) {  // states are written back
     const double states = bytes(op.inputs[2]) * (op.function == F::update_two ? 2.0 : 1.0);
     launch.reads.back().bytes = states;
     launch.writes.push_back({2, states});
