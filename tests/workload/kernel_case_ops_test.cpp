@@ -86,7 +86,7 @@ TEST(KernelCaseOps, RowsAndColumns) {
                                                      {"sum_rows", "sum 3x5 bf16 rows"},
                                                      {"dropout", "native_dropout 15 bf16"},
                                                      {"cast", "cast 3x5 bf16->fp32"},
-                                                     {"copy_transposed", "copy 3x5 bf16 transposed"},
+                                                     {"copy_transposed", "copy 5x3 bf16 transposed"},
                                                      {"cat", "cat 3x5 bf16 x3 joined"}};
   for (const auto& [op, words] : ops) {
     EXPECT_EQ(op_in_words(op, R"("rows":3,"cols":5)"), words);
