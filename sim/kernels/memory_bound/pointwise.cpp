@@ -220,7 +220,8 @@ LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Soft
                              ? 1.0
                              : static_cast<double>(ceil_div(std::min(elements, per_block), 128));
     const bool looks_up = strided && !indexed && (op.walk == Walk::transposed || op.walk == Walk::strided);
-    const StridedAccess access = looks_up ? access_of(op, elements, per_block, chip) : StridedAccess{};
+    StridedAccess access = looks_up ? access_of(op, elements, per_block, chip) : StridedAccess{};
+    if (strided && !indexed && !looks_up && op.walked.any()) access.arithmetic = arithmetic_of(op.walked);
     // Besides its elements: the lines of the L1 that a strided operand touches, a mask's offsets (bytes beside halves).
     const double beside = looks_up                                        ? access.lines
                           : op.input_count <= 1                           ? count * lines_in_rows(op.output)

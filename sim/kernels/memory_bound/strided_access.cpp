@@ -106,6 +106,10 @@ double distinct_bytes(std::span<const std::int64_t> dimensions, std::int64_t ele
 
 }  // namespace
 
+double arithmetic_of(const SizeList& dimensions) {
+  return kInstructionsADimension * (static_cast<double>(dimensions.list->size()) / 2.0 - 2.0);
+}
+
 StridedAccess strided_access(const SizeList& dimensions, DType type, std::int64_t elements, std::int64_t per_block,
                              const ChipShape& chip) {
   const std::int64_t element = bytes_of(type);
@@ -126,7 +130,7 @@ StridedAccess strided_access(const SizeList& dimensions, DType type, std::int64_
   access.requested = n * (sectors > 2.0 * lines ? asked : std::max(kScatteredLineBytes * lines, 0.5 * asked));
   access.bytes = distinct_bytes(walked, element) * n / all;
   access.requested = std::max(access.requested, access.bytes);
-  access.arithmetic = kInstructionsADimension * (static_cast<double>(walked.size()) / 2.0 - 2.0);
+  access.arithmetic = arithmetic_of(dimensions);
   return access;
 }
 

@@ -21,6 +21,9 @@ struct StridedAccess {
   double arithmetic = 0.0;
 };
 
+/// Instructions of an element for the dimensions beyond two.
+double arithmetic_of(const SizeList& dimensions);
+
 /// Of `elements` results in blocks of `per_block` that read an operand of `type` along `dimensions` (sizes and strides,
 /// the fastest first).
 StridedAccess strided_access(const SizeList& dimensions, DType type, std::int64_t elements, std::int64_t per_block,

@@ -35,9 +35,24 @@ bool crosses(const AtenTensor& input, const AtenTensor& output) {
   return innermost < rank && in[innermost] > 1;
 }
 
+/// Dimensions over which a kernel repeats a smaller operand; none where they are two or fewer.
+SizeList repeated(const AtenTensor& input, const AtenTensor& output) {
+  const std::size_t rank = output.sizes.size();
+  if (input.sizes.size() > rank) return {};
+  const std::vector<std::int64_t> given = input.given_strides();
+  std::vector<std::int64_t> strides(rank, 0);
+  const std::size_t missing = rank - input.sizes.size();
+  for (std::size_t i = missing; i < rank; ++i)
+    if (input.sizes[i - missing] > 1) strides[i] = given[i - missing];
+  SizeList walked = walked_dimensions(output.sizes, strides, output.given_strides());
+  constexpr std::size_t kTwoDimensions = 4;
+  return walked.list->size() > kTwoDimensions ? walked : SizeList{};
+}
+
 /// How operands lie relative to the result; sets rows and columns for a repeated row.
 Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& output, Pointwise& op) {
   Walk walk = Walk::contiguous;
+  SizeList of_smaller;
   const std::int64_t elements = output.elements();
   for (const AtenTensor* input : inputs) {
     if (input->elements() >= elements) {
@@ -49,6 +64,7 @@ Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& 
         op.walked = walked_dimensions(output.sizes, input->given_strides(), output.given_strides());
       continue;
     }
+    if (!of_smaller.any()) of_smaller = repeated(*input, output);
     std::size_t matching = 0;  // dimensions from the innermost on that both have
     const std::size_t rank = input->sizes.size();
     while (matching < rank && input->last(matching) == output.last(matching)) ++matching;
@@ -62,6 +78,7 @@ Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& 
       walk = Walk::broadcast;
     }
   }
+  if (walk == Walk::broadcast || walk == Walk::broadcast_row) op.walked = of_smaller;
   return walk;
 }
 
