@@ -120,7 +120,8 @@ void run_memory(const PlanOptions& options) {
 void run(const PlanOptions& options) {
   if (!options.memory.empty()) return run_memory(options);
   if (options.gpus.empty())
-    throw UserError("plan: says neither --gpus N, to train on so many, nor --memory 24GiB, to choose what one keeps");
+    throw UserError(
+        "plan: --gpus is missing: how many to train on, for example --gpus 8; --memory 24GiB chooses what one keeps");
   int argc = 0;
   char** argv = nullptr;
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
