@@ -175,8 +175,9 @@ void Decomposer::product(Matmul op, std::uint32_t index, std::vector<Use> in, st
     return graph_.nodes[producer].kind == Node::Kind::library ? MadeBy::library : MadeBy::generated;
   };
   if (tuned && op.m == 1 && op.batch == 1 && op.layout == Layout::nt && op.scaling == Scaling::none) {
-    Node& sum = node(op.k <= kLongestRow ? Node::Kind::rows : Node::Kind::long_rows, op.n, op.k, op.type);
+    Node& sum = node(Node::Kind::rows, op.n, op.k, op.type);  // read once, whatever the length of a row
     sum.arithmetic = 2;
+    sum.of_product = true;
     for (const Use& result : out) graph_.values[result.value].kept = true;
     return finish(sum, std::move(in), std::move(out));
   }

@@ -130,18 +130,24 @@ class Fuser {
     group.rows = node.rows;
     group.cols = node.cols;
     group.arithmetic = node.arithmetic;
+    group.of_product = node.of_product;
     group.column_results = node.column_results;
     group.type = node.type;
     return group;
   }
   static void merge(Group& group, const Node& node) {
+    const std::int64_t space = std::max(group.rows * group.cols, node.elements());
+    group.of_product = group.of_product || node.of_product;
+    const auto a_term = [&](std::int64_t arithmetic, std::int64_t elements) {
+      return group.of_product ? arithmetic * elements / space : arithmetic;
+    };
+    group.arithmetic = a_term(group.arithmetic, group.rows * group.cols) + a_term(node.arithmetic, node.elements());
     if (node.kind != Node::Kind::pointwise && group.kind == Node::Kind::pointwise) {
       group.kind = node.kind;
       group.rows = node.rows;
       group.cols = node.cols;
     }
     group.by_block = group.by_block || node.by_block;
-    group.arithmetic += node.arithmetic;
     group.column_results += node.column_results;
     if (bytes_of(node.type) > bytes_of(group.type)) group.type = node.type;
   }

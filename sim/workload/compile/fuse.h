@@ -22,6 +22,7 @@ struct Group {
   bool backward = false, by_block = false, gathers = false, alone = false, after = false;
   std::int64_t rows = 1, cols = 1, arithmetic = 0, column_results = 0;
   DType type = DType::fp32;
+  bool of_product = false;  ///< as Node
 };
 
 /// In the order they run. Changes inputs of nodes: operands of what is computed again in their place.

@@ -66,6 +66,7 @@ struct Node {
   std::int64_t column_results = 0;
   std::vector<std::string_view> inner;  ///< names of what is computed again inside
   std::vector<Use> inputs, outputs;
+  bool of_product = false;  ///< sums of a product of one row: smaller nodes in its kernel run once a row, not a term
   [[nodiscard]] std::int64_t elements() const { return rows * cols; }
 };
 
