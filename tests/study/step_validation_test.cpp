@@ -98,7 +98,8 @@ TEST(MeasuredSteps, PublishedStepsOfOtherGpusTakeTheTimeTheyTook) {
     for (const std::string& board : boards)
       for (const ValidatedStep& s : steps_of(board)) {
         if (!s.measured.step_time || !s.measured.source.starts_with("public"))
-          continue;  // ours; several GPUs: parallel_steps_test.cpp
+          continue;                                              // ours; several GPUs: parallel_steps_test.cpp
+        if (s.measured.source.ends_with("elsewhere")) continue;  // elsewhere_steps_test.cpp
         all.push_back(time_ratio(s));
         // All of these ran; one is predicted to miss by a fraction of a GiB (23.7 of 23.7).
         EXPECT_EQ(s.predicted.memory.runs, s.measured.name != "lambda-rtx3090-bert-base-squad-fp16-b96-pt1.13.0a0")

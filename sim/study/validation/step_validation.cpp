@@ -159,6 +159,7 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     m.seen_by = file.seen_by;
     m.publisher = publisher_of(row.value("source", ""));
     m.source = several ? "several GPUs, public" : "public";
+    if (file.machine.name != "published") m.source += ", " + file.machine.name;
     if (!run.comparable) m.source += ", not comparable";
     m.compiled = scenario.value("training", json::object()).value("compile", false);
     const json& measured = row["measured"];
