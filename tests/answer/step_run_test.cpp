@@ -65,6 +65,7 @@ TEST(StepRun, TheRangeOfAStepThatWaitsForNoHostIsThatOfItsKernels) {
   Session session;
   Scenario scenario = scenario_of("bert-large", 16);
   scenario.host.scale = scenario.host.least_scale = scenario.host.most_scale = 0.01;
+  scenario.host.known = true;           // no machine of others, whose range has more in it
   scenario.gpu.power.limit = Watts{0};  // none, so that slower kernels run at the same clock
   const StepRun run(session, scenario, "analytic");
   const BusyRange range = busy_range(launched_kernels(run.program()), run.times(),
