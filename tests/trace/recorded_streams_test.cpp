@@ -120,17 +120,43 @@ TEST(RecordedStreams, PrefetchedCopiesRunBesideTheNetwork) {
 }
 
 TEST(RecordedStreams, WhatWaitsForEachOtherRunsOneBehindAnother) {
-  for (const auto way : kWays) {
-    PlayedRecording recording(way);
-    recording.begin_at(kBegin);
-    for (int i = 0; i < 8; ++i) {
-      recording.wait(20, kMain);
-      recording.run(20, 150, "dispatch");
-      recording.wait(kMain, 20);
-      recording.run(kMain, 200);
+  for (const auto way : kWays)
+    for (const char* name :
+         {"dispatch", "void deep_ep::intranode::dispatch<8, 768>(int4*)", "ncclDevKernel_SendRecv(int)"}) {
+      PlayedRecording recording(way);
+      recording.begin_at(kBegin);
+      for (int i = 0; i < 8; ++i) {
+        recording.wait(20, kMain);
+        recording.run(20, 150, name);
+        recording.wait(kMain, 20);
+        recording.run(kMain, 200);
+      }
+      recording.expect_replayed(fmt::format("{} in turn", name));
     }
-    recording.expect_replayed("in turn");
-  }
+}
+
+// Tokens go to experts and come back beside GEMMs, as DeepEP sends them, while batches are copied in.
+TEST(RecordedStreams, ExchangesAndCopiesRunBesideUntilTheyAreWaitedFor) {
+  for (const auto way : kWays)
+    for (const char* name :
+         {"exchange", "void deep_ep::internode::combine<8, 768>(int4*)", "ncclDevKernel_SendRecv(int)"}) {
+      PlayedRecording recording(way);
+      recording.begin_at(kBegin);
+      for (int i = 0; i < 12; ++i) {
+        recording.wait(20, kMain);
+        recording.run(20, 180.0 + 9.0 * i, name);
+        recording.run(kMain, 140);
+        recording.run(24, 90, "Memcpy HtoD (Pinned -> Device)", "gpu_memcpy");
+        recording.run(kMain, 60);
+        recording.wait(kMain, 20);
+        recording.run(kMain, 150);
+        recording.wait(20, kMain);
+        recording.run(20, 120, name);
+        recording.wait(kMain, 20);
+      }
+      recording.run(kMain, 50);
+      recording.expect_replayed(name);
+    }
 }
 
 TEST(RecordedStreams, CopiesGoBothWaysBesideTheNetwork) {

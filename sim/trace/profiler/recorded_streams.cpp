@@ -82,12 +82,19 @@ class StreamReader {
     else infer_waits();
     find_host_waits();
     join_streams();
-    std::stable_sort(result_.order.begin(), result_.order.end(),
-                     [](const StreamEvent& a, const StreamEvent& b) { return a.at < b.at; });
+    std::stable_sort(result_.order.begin(), result_.order.end(), comes_before);
     return std::move(result_);
   }
 
  private:
+  /// At an item that waits and that another stream waits for its wait comes first: the record is behind it. Outside the
+  /// step the order is as given.
+  static bool comes_before(const StreamEvent& a, const StreamEvent& b) {
+    if (a.at != b.at) return a.at < b.at;
+    const bool inside = a.at > -kNever && a.at < kNever;
+    return inside && a.record.kind == Record::Kind::wait_event && b.record.kind != Record::Kind::wait_event;
+  }
+
   void make_lanes() {
     constexpr std::size_t kMost = 255;  // streams beyond it share one
     result_.stream_of.assign(events_.gpu.size(), 0);
