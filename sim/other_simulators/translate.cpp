@@ -121,7 +121,7 @@ class Writer {
                                     {"l1_and_shared", Fact::l1_and_shared}},
                                    rates());
     sections +=
-        section("clock", {{"boost", Fact::clock}, {"boost_tensor", Fact::clock}, {"sustained", Fact::clock}}, "");
+        section("clock", {{"boost", Fact::clock}, {"boost_tensor", Fact::clock}, {"sustained", Fact::clock}}, clocks());
     sections += section("power", {{"limit", Fact::power}}, "");
     sections += section("l2", {{"capacity", Fact::l2}}, "");
     sections += section("dram", {{"capacity", Fact::memory}, {"bandwidth", Fact::memory_bandwidth}}, "");
@@ -208,6 +208,20 @@ class Writer {
                                   amount(Fact::tensor_flops, m_.at(Fact::tensor_flops)));
     if (base_.sm.rates.tensor_bf16 > 0.0) out += fmt::format("    tensor_bf16: {:.6g}\n", rate);
     if (tf32 > 0.0) out += fmt::format("    tensor_tf32: {:.6g}  # its share of the base\n", tf32);
+    return out;
+  }
+
+  /// Clocks that the file does not say keep their share of the boost clock.
+  [[nodiscard]] std::string clocks() const {
+    if (!m_.says(Fact::clock)) return "";
+    const double share = m_.at(Fact::clock) / base_.clock.boost.value();
+    std::string out;
+    for (const auto& [key, clock] : {std::pair{"tensor", base_.clock.tensor},
+                                     {"tensor_droop", base_.clock.tensor_droop},
+                                     {"lowest", base_.clock.lowest},
+                                     {"knee", base_.clock.knee}})
+      if (clock.value() > 0.0)
+        out += fmt::format("  {}: {}  # its share of the base\n", key, amount(Fact::clock, clock.value() * share));
     return out;
   }
 

@@ -59,7 +59,8 @@ TEST(Snapshot, recorded_by_pytorch_replays_to_its_own_peaks_and_segments) {
 
 TEST(Snapshot, names_what_is_missing_or_wrong) {
   const std::string bytes = history_bytes(kFolder + "snapshot-4.pickle");
-  EXPECT_EQ(error_of(write_pickle(PickleValue::list())), "a.pickle: the snapshot is not a dict");
+  EXPECT_EQ(error_of(write_pickle(PickleValue::text("no dict"))), "a.pickle: the snapshot is not a dict");
+  EXPECT_EQ(error_of(write_pickle(PickleValue::list())), "") << "memory_snapshot() alone, a list of segments";
   EXPECT_THAT(error_of(write_pickle(PickleValue::dict())), HasSubstr("has no \"segments\""));
   EXPECT_THAT(error_of(replaced(bytes, "total_size", "total_sise")), HasSubstr("segments[0] has no \"total_size\""));
   EXPECT_THAT(error_of(replaced(bytes, "inactive", "inactivo")), HasSubstr("blocks[1] is \"inactivo\""));
