@@ -123,7 +123,7 @@ TEST(Mistakes, InOtherCommandsAreToldWithAnExample) {
        {"fit gpt2", "gpt2 is a network"},
        {"fit gpt2 h100", "for example: ridgeline fit --model gpt2"},
        {"fit --model gpt2 --hardware h100", "training.sequence_length: missing; give --seq 1024"},
-       {"plan --model gpt2 --cluster hgx-h100 --seq 1024", "--gpus N"},
+       {"plan --model gpt2 --cluster hgx-h100 --seq 1024", "--gpus 8"},
        {"plan --model gpt2 --cluster hgx-h100 --seq 1024 --gpus 8", "--batch N"},
        {"plan --model gpt2 --cluster hgx-h100 --seq 1024 --gpus eight", "--gpus eight: expected a number"},
        {"compare --model gpt2 --batch 8 --seq 1024 --hardware h100", "name another GPU"},

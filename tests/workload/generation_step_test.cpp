@@ -21,7 +21,7 @@ dropout_off -864 -288 -288
 [forward layers.0.attention]
 linear +216t addmm 3x36x12 nt bf16 (72 864 72 > 216)
 split; view; transpose; view; transpose; view; transpose
-concatenate x2 +360 cat 6x30 bf16 joined (288 > 360) +360 cat 6x30 bf16 joined (288 > 360) -288 -288
+concatenate x2 +360 cat 6x30 bf16 joined strided (288 > 360) +360 cat 6x30 bf16 joined strided (288 > 360) -288 -288
 attention_fused +72t +24t +16t +8t flash_attention 3x2x1x6 bf16 keys5 (72 360 360 > 72 24) -24 -16 -8
 transpose; view; view
 linear +72t addmm 3x12x12 nt bf16 (72 288 24 > 72)

@@ -110,22 +110,18 @@ TEST(LoraStep, FrozenWeightsMayHaveFourBits) {
             R"(
 [forward layers.0.attention]
 - linear
-+ linear_autocast
-+ pointwise +864t bitsandbytes::dequantize_4bit 1108 bytes 244 read (216 > 864) +1080t
-    addmm 15x36x12 nt bf16 (360 864 72 > 1080) -864
++ linear_autocast +864t
++ pointwise dequantize_4bit 36x12 uint8->bf16 (216 > 864) +1080t addmm 15x36x12 nt bf16 (360 864 72 > 1080) -864
 - linear
-+ linear_autocast
-+ pointwise +288t bitsandbytes::dequantize_4bit 372 bytes 84 read (72 > 288) +360t
-    addmm 15x12x12 nt bf16 (360 288 24 > 360) -288
++ linear_autocast +288t
++ pointwise dequantize_4bit 12x12 uint8->bf16 (72 > 288) +360t addmm 15x12x12 nt bf16 (360 288 24 > 360) -288
 [forward layers.0.feed_forward]
 - linear
-+ linear_autocast
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) +600t
-    addmm 15x20x12 nt bf16 (360 480 40 > 600) -480 -360
++ linear_autocast +480t
++ pointwise dequantize_4bit 20x12 uint8->bf16 (120 > 480) +600t addmm 15x20x12 nt bf16 (360 480 40 > 600) -480 -360
 - linear
-+ linear_autocast
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) +360t
-    addmm 15x12x20 nt bf16 (600 480 24 > 360) -480
++ linear_autocast +480t
++ pointwise dequantize_4bit 12x20 uint8->bf16 (120 > 480) +360t addmm 15x12x20 nt bf16 (600 480 24 > 360) -480
 [forward layers.0.feed_forward.lora]
 + contiguous +360t copy 15x12 bf16 (360 > 360) -360
 - pointwise; pointwise
@@ -151,26 +147,27 @@ TEST(LoraStep, TheirScalesMayHaveEight) {
             R"(
 [forward layers.0.attention]
 - linear
-+ linear_autocast
-+ pointwise x2 +28t bitsandbytes::dequantize_blockwise 39 bytes 11 read (7 > 28) add_ 1x7 fp32 (28 > 28)
-+ pointwise +864t bitsandbytes::dequantize_4bit 1108 bytes 244 read (216 > 864) -28 +1080t
-    addmm 15x36x12 nt bf16 (360 864 72 > 1080) -864
++ linear_autocast +28t
++ pointwise dequantize_blockwise 1x7 uint8->fp32 (7 > 28)
++ pointwise add_ 1x7 fp32 (28 > 28) +864t
++ pointwise dequantize_4bit 36x12 uint8->bf16 (216 > 864) -28 +1080t addmm 15x36x12 nt bf16 (360 864 72 > 1080) -864
 - linear
-+ linear_autocast
-+ pointwise x2 +12t bitsandbytes::dequantize_blockwise 19 bytes 7 read (3 > 12) add_ 1x3 fp32 (12 > 12)
-+ pointwise +288t bitsandbytes::dequantize_4bit 372 bytes 84 read (72 > 288) -12 +360t
-    addmm 15x12x12 nt bf16 (360 288 24 > 360) -288
++ linear_autocast +12t
++ pointwise dequantize_blockwise 1x3 uint8->fp32 (3 > 12)
++ pointwise add_ 1x3 fp32 (12 > 12) +288t
++ pointwise dequantize_4bit 12x12 uint8->bf16 (72 > 288) -12 +360t addmm 15x12x12 nt bf16 (360 288 24 > 360) -288
 [forward layers.0.feed_forward]
 - linear
-+ linear_autocast
-+ pointwise x2 +16t bitsandbytes::dequantize_blockwise 24 bytes 8 read (4 > 16) add_ 1x4 fp32 (16 > 16)
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) -16 +600t
-    addmm 15x20x12 nt bf16 (360 480 40 > 600) -480 -360
++ linear_autocast +16t
++ pointwise dequantize_blockwise 1x4 uint8->fp32 (4 > 16)
++ pointwise add_ 1x4 fp32 (16 > 16) +480t
++ pointwise dequantize_4bit 20x12 uint8->bf16 (120 > 480) -16 +600t addmm 15x20x12 nt bf16 (360 480 40 > 600) -480
+    -360
 - linear
-+ linear_autocast
-+ pointwise x2 +16t bitsandbytes::dequantize_blockwise 24 bytes 8 read (4 > 16) add_ 1x4 fp32 (16 > 16)
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) -16 +360t
-    addmm 15x12x20 nt bf16 (600 480 24 > 360) -480
++ linear_autocast +16t
++ pointwise dequantize_blockwise 1x4 uint8->fp32 (4 > 16)
++ pointwise add_ 1x4 fp32 (16 > 16) +480t
++ pointwise dequantize_4bit 12x20 uint8->bf16 (120 > 480) -16 +360t addmm 15x12x20 nt bf16 (600 480 24 > 360) -480
 [forward layers.0.feed_forward.lora]
 + contiguous +360t copy 15x12 bf16 (360 > 360) -360
 - pointwise; pointwise
@@ -201,18 +198,15 @@ TEST(LoraStep, LayersOfFourBitsOnceKeptTheirInput) {
 + layer_norm +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
 [forward layers.0.feed_forward]
 - pointwise; pointwise
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) +600
-    addmm 15x20x12 nt bf16 (360 480 40 > 600) -480
++ pointwise dequantize_4bit 20x12 uint8->bf16 (120 > 480) +600 addmm 15x20x12 nt bf16 (360 480 40 > 600) -480
 + pointwise +600 gelu 15x20 bf16 (600 > 600)
 - dropout_off
 + dropout_off
 [backward layers.0.feed_forward]
 - pointwise
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) +600t
-    mm 15x20x12 nn bf16 (360 480 > 600) -480 -600
++ pointwise dequantize_4bit 12x20 uint8->bf16 (120 > 480) +600t mm 15x20x12 nn bf16 (360 480 > 600) -480 -600
 - pointwise
-+ pointwise +480t bitsandbytes::dequantize_4bit 616 bytes 136 read (120 > 480) +360t
-    mm 15x12x20 nn bf16 (600 480 > 360) -480 -600 -360
++ pointwise dequantize_4bit 20x12 uint8->bf16 (120 > 480) +360t mm 15x12x20 nn bf16 (600 480 > 360) -480 -600 -360
 )");
 }
 

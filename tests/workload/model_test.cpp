@@ -77,9 +77,11 @@ ModelDescription of_config(const std::string& type, const std::string& more) {
           ? R"("n_layer": 2, "n_head": 4, "n_embd": 64, "vocab_size": 1000, "n_positions": 128)"
           : R"("num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64, "intermediate_size": 96, "vocab_size": 1000,
                "max_position_embeddings": 128)";
+  // Mistral's class has eight where nothing is said.
+  const bool grouped = type == "mistral" && more.find("num_key_value_heads") == std::string::npos;
   const auto path = std::filesystem::path(temporary_path("some-config.json"));
-  std::ofstream(path) << R"({"model_type": ")" << type << R"(", )" << sizes << (more.empty() ? "" : ", ") << more
-                      << "}";
+  std::ofstream(path) << R"({"model_type": ")" << type << R"(", )" << sizes
+                      << (grouped ? R"(, "num_key_value_heads": 4)" : "") << (more.empty() ? "" : ", ") << more << "}";
   struct Remove {
     std::filesystem::path path;
     ~Remove() { std::filesystem::remove(path); }
@@ -215,8 +217,8 @@ TEST(HuggingFaceConfig, SequencesWithinTheWindowArePlainAndLongerOnesRefused) {
 }
 
 TEST(HuggingFaceConfig, KeysThatNobodyKnowsAreNamed) {
-  EXPECT_EQ(of_config("llama", R"("num_local_experts": 8, "rope_theta": 1e6, "qk_norm": true)").unread,
-            (std::vector<std::string>{"num_local_experts", "qk_norm"}));
+  EXPECT_EQ(of_config("llama", R"("rope_scale_base": 8, "rope_theta": 1e6, "qk_norm": true)").unread,
+            (std::vector<std::string>{"rope_scale_base", "qk_norm"}));
   EXPECT_EQ(of_config("llama", R"("_attn_implementation": "eager", "attn_implementation": "sdpa")").unread,
             (std::vector<std::string>{"_attn_implementation", "attn_implementation"}));
 }

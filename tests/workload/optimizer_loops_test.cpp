@@ -263,7 +263,7 @@ fill 1x4095 fp32: -> 1 16380
 new 2: 16380 optimizer_state
 fill 1x4095 fp32: -> 2 16380
 host pointwise
-pointwise 1x4095 bf16,bf16,fp32->bf16: w 8190, dw 8190, 1 16380 -> w 8190
+optimizer_update 1x4095 bf16,bf16,fp32->bf16: w 8190, dw 8190, 1 16380 -> w 8190
 new 3: 1024 optimizer_state
 fill 1x256 fp32: -> 3 1024
 new 4: 1024 optimizer_state
@@ -277,7 +277,7 @@ fill 64x64 uint8: -> 7 4096
 new 8: 64 optimizer_state
 fill 1x16 fp32: -> 8 64
 host pointwise
-pointwise 64x64 bf16,bf16,uint8->bf16: b 8192, db 8192, 5 4096 -> b 8192
+optimizer_update 1x4096 bf16,bf16,uint8->bf16: b 8192, db 8192, 5 4096 -> b 8192
 new 9: 4097 optimizer_state
 fill 1x4097 uint8: -> 9 4097
 new 10: 68 optimizer_state
@@ -287,17 +287,17 @@ fill 1x4097 uint8: -> 11 4097
 new 12: 68 optimizer_state
 fill 1x17 fp32: -> 12 68
 host pointwise
-pointwise 1x4097 bf16,bf16,uint8->bf16: c 8194, dc 8194, 9 4097 -> c 8194
+optimizer_update 1x4097 bf16,bf16,uint8->bf16: c 8194, dc 8194, 9 4097 -> c 8194
 the host waits for the GPU
 )");
   session.name_states();
   EXPECT_EQ("\n" + session.step_of(*optimizer), R"(
 host pointwise
-pointwise 1x4095 bf16,bf16,fp32->bf16: w 8190, dw 8190, w0 16380 -> w 8190
+optimizer_update 1x4095 bf16,bf16,fp32->bf16: w 8190, dw 8190, w0 16380 -> w 8190
 host pointwise
-pointwise 64x64 bf16,bf16,uint8->bf16: b 8192, db 8192, b0 4096 -> b 8192
+optimizer_update 1x4096 bf16,bf16,uint8->bf16: b 8192, db 8192, b0 4096 -> b 8192
 host pointwise
-pointwise 1x4097 bf16,bf16,uint8->bf16: c 8194, dc 8194, c0 4097 -> c 8194
+optimizer_update 1x4097 bf16,bf16,uint8->bf16: c 8194, dc 8194, c0 4097 -> c 8194
 the host waits for the GPU
 )");
 }

@@ -324,7 +324,11 @@ TEST(PublishedConfigurations, EncodersClassifyTokensWithoutAPooler) {
 // Layers before max_window_layers see everything where no list says which do.
 TEST(PublishedConfigurations, WindowsBeginAtALayer) {
   json qwen = small("qwen2", "Qwen2ForCausalLM");
-  qwen.update({{"vocab_size", 1000}, {"use_sliding_window", true}, {"sliding_window", 16}, {"max_window_layers", 1}});
+  qwen.update({{"vocab_size", 1000},
+               {"num_key_value_heads", 2},
+               {"use_sliding_window", true},
+               {"sliding_window", 16},
+               {"max_window_layers", 1}});
   const ModelDescription model = described_network(qwen);
   EXPECT_FALSE(model.composition->stack.windowed(0));
   EXPECT_TRUE(model.composition->stack.windowed(1));
@@ -337,8 +341,11 @@ TEST(PublishedConfigurations, WindowsBeginAtALayer) {
 
 TEST(PublishedConfigurations, KeysThatChangeTheNetworkAndAreNotBuiltAreRefusedByName) {
   json experts = small("qwen3_moe", "Qwen3MoeForCausalLM");
-  experts.update(
-      {{"vocab_size", 1000}, {"num_experts", 4}, {"moe_intermediate_size", 32}, {"mlp_only_layers", json::array()}});
+  experts.update({{"vocab_size", 1000},
+                  {"num_experts", 4},
+                  {"num_experts_per_tok", 2},
+                  {"moe_intermediate_size", 32},
+                  {"mlp_only_layers", json::array()}});
   EXPECT_EQ(refused(experts), "");
   experts["mlp_only_layers"] = {0};
   EXPECT_THAT(refused(experts), HasSubstr("mlp_only_layers"));

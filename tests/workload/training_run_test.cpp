@@ -299,7 +299,7 @@ std::string message_of(Run run) {
 TEST(TrainingRun, What_was_never_measured_is_noted_and_the_rest_is_not) {
   TrainingDescription training = small_training();
   EXPECT_TRUE(training_run(small(ModelFamily::gpt2), training, AttentionChoice::flash).notes.empty());
-  training.optimizer.kind = OptimizerKind::adamw_8bit;
+  training.optimizer.kind = OptimizerKind::adamw_kahan;
   EXPECT_EQ(training_run(small(ModelFamily::gpt2), training, AttentionChoice::math).notes.size(), 2u);
 }
 

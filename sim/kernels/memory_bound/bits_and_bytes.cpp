@@ -58,7 +58,7 @@ LoweredOp lower_bits_and_bytes(const Pointwise& op) {
   const auto bytes = [&](DType type) { return count * static_cast<double>(bytes_of(type)); };
   for (int i = 0; i < op.input_count; ++i) launch.reads.push_back({i, bytes(op.inputs[i])});
   launch.writes = {{op.input_count, bytes(op.output)}};
-  if (op.function == F::expand_4bit) launch.reads.front().bytes /= 2.0;
+  if (op.function == F::expand_4bit && !launch.reads.empty()) launch.reads.front().bytes /= 2.0;
   if (updates && !launch.reads.empty()) {  // states are written back
     const double states = bytes(op.inputs[2]) * (op.function == F::update_two ? 2.0 : 1.0);
     launch.reads.back().bytes = states;

@@ -47,7 +47,9 @@ eager::Tensor BeamSearch::gathered(const Tensor& from, std::int64_t rows) {
   Dims sizes = from.sizes;
   sizes[1] = rows;
   Tensor result = eager_.empty(sizes, from.type);
-  aten::pointwise(eager_, PointwiseFunction::other, {&from}, result);
+  Tensor read = from;  // the rows that are chosen
+  read.sizes = sizes;
+  aten::pointwise(eager_, PointwiseFunction::other, {&read}, result);
   return result;
 }
 
