@@ -51,8 +51,7 @@ FamilyErrors family_errors(const char* file, bool held_out, const FamilyBars& ba
   FamilyErrors errors;
   for_each_row(ridgeline::testing::measurements().file(file), [&](const FamilyRow& row) {
     if (row.value("heldout", false) != held_out) return;
-    // The module that was timed adds to a weight's gradient in 16 bits. Liger adds in fp32 (fine_tuning.jsonl.gz).
-    if (row.value("loss", "") == "chunked" && row["precision"] == "bf16") return;
+    if (ridgeline::testing::adds_in_16_bits(row)) return;
     const Prediction prediction = predict(scenario_of_family(row), "analytic");
     const auto off = [](double predicted, const FamilyRow& measured) {
       return 100.0 * std::abs(predicted / measured.get<double>() - 1.0);

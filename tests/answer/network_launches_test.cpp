@@ -37,7 +37,7 @@ const std::vector<CountedNetwork>& counted_networks() {
     for (const std::string file : {"networks", "unseen", "unseen_second", "families", "families_second",
                                    "families_third", "families_fourth", "low_precision"})
       for_each_row(testing::measurements().file("networks/" + file + ".jsonl.gz"), [&](const nlohmann::json& row) {
-        if (!row.contains("kernels")) return;
+        if (!row.contains("kernels") || testing::adds_in_16_bits(row)) return;
         const bool h100 = row.value("device", "").find("H100") != std::string::npos;
         const Scenario scenario =
             testing::scenario_of_measured_network(row, h100 ? "nvidia-h100-sxm5-80gb" : "nvidia-h200-sxm-141gb");
@@ -57,13 +57,14 @@ std::int64_t within(std::int64_t off, std::int64_t CountedNetwork::*number) {
 }
 
 // What products set to zero depends on the library's choice among them; experts and long loops of Python have launches
-// that are not modelled (of mixtures of experts up to 40 a layer). So some are off, and these bars say how many are no further off than so much.
+// that are not modelled (of mixtures of experts up to 40 a layer). So some are off, and these bars say how many are no
+// further off than so much.
 TEST(NetworkLaunches, AreAsManyAsTheProfilerCounted) {
-  ASSERT_EQ(counted_networks().size(), 212u);
+  ASSERT_EQ(counted_networks().size(), 210u);
   constexpr std::array<std::pair<std::int64_t, std::int64_t>, 20> kBars{
       {{0, 9},    {1, 35},   {2, 57},    {3, 68},    {4, 76},    {5, 86},   {6, 92},
-       {8, 104},  {10, 114}, {12, 119},  {15, 128},  {20, 138},  {25, 148}, {35, 161},
-       {50, 176}, {75, 191}, {100, 196}, {150, 200}, {200, 204}, {400, 212}}};  // off, networks
+       {8, 102},  {10, 112}, {12, 117},  {15, 126},  {20, 137},  {25, 146}, {35, 161},
+       {50, 175}, {75, 191}, {100, 196}, {150, 200}, {200, 204}, {400, 210}}};  // off, networks
   for (const auto& [off, networks] : kBars) EXPECT_GE(within(off, &CountedNetwork::launches), networks) << off;
 }
 
@@ -75,9 +76,9 @@ TEST(NetworkLaunches, LeaveNoMoreOutThanTheyDid) {
 
 TEST(NetworkLaunches, TakeTheBytesThatTheAllocatorCounted) {
   constexpr std::array<std::pair<std::int64_t, std::int64_t>, 22> kBars{
-      {{0, 5},      {1, 15},     {4, 15},      {16, 20},     {64, 22},     {256, 31},   {400, 43},   {512, 51},
-       {640, 54},   {1024, 79},  {1280, 91},   {1536, 100},  {2048, 122},  {3072, 145}, {4096, 157}, {5120, 171},
-       {6144, 175}, {8192, 188}, {10240, 195}, {16384, 201}, {32768, 207}, {65536, 211}}};  // KiB off, networks
+      {{0, 5},      {1, 14},     {4, 14},      {16, 19},     {64, 21},     {256, 31},   {400, 43},   {512, 51},
+       {640, 53},   {1024, 79},  {1280, 91},   {1536, 100},  {2048, 122},  {3072, 145}, {4096, 157}, {5120, 171},
+       {6144, 175}, {8192, 188}, {10240, 195}, {16384, 201}, {32768, 207}, {65536, 210}}};  // KiB off, networks
   for (const auto& [off, networks] : kBars) EXPECT_GE(within(off * 1024, &CountedNetwork::bytes), networks) << off;
 }
 

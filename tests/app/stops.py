@@ -33,6 +33,7 @@ def long_commands():
     cases = write("cases.jsonl", "".join(json.dumps({"op": "mm", "dtype": "bf16", "params": {"m": 128 * (1 + i % 40), "n": 8192, "k": 8192, "layout": "nt"}, "us": 100.0 + i % 40}) + "\n" for i in range(4000)))
     calls = write("calls.jsonl", '{"op": "all_reduce", "bytes": 1000000, "ranks": 8}\n' * 400000)
     sweep = write("sweep.yaml", f"scenario: {{{SMALL}}}\naxes: {{training.micro_batch: {{range: [1, 400], step: 1}}, training.sequence_length: {{range: [16, 512], step: 16}}}}\n")
+    phases = write("phases.yaml", "hardware: nvidia-h200-sxm-141gb\nmodel: gpt2-xl\nphases:\n" + "".join(f"  - {{name: p{i}, training: {{micro_batch: {i + 1}, sequence_length: 1024, precision: bf16}}}}\n" for i in range(8)))
     subprocess.run([PROGRAM, "predict", *LARGE.split(), "--no-advice", "--op-trace", "trace.jsonl"], check=True, capture_output=True)
     return {
         "predict": f"predict {LARGE} --engine simulate --timeline out.json --html out.html --memory-snapshot out.pickle --op-trace out.jsonl",
@@ -46,6 +47,7 @@ def long_commands():
         "memory": "memory /dev/stdin",
         "replay": "replay trace.jsonl --hardware nvidia-h200-sxm-141gb --engine simulate --timeline out.json --html out.html",
         "validate": "validate",
+        "phases": f"phases {phases} --engine simulate",
         "refit": f"refit --kernels {cases} --hardware nvidia-h200-sxm-141gb --output out.yaml",
         "serve": "serve --port 0",
     }

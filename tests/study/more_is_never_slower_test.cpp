@@ -92,7 +92,7 @@ Seconds time_on(const Gpu& gpu, const KernelCase& kernel, const Software& softwa
 }
 
 /// What is not monotone yet, of all that is compared, and by how much at most: measurements/DEVIATIONS.md.
-constexpr double kShareSlower = 0.001, kShareOfProducts = 0.002, kShareOfJumps = 0.002, kWorstKnown = 1.5;
+constexpr double kShareSlower = 0.001, kShareOfProducts = 0.002, kShareOfJumps = 0.002, kWorstKnown = 2.1;
 
 TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
   int compared = 0, slower = 0;

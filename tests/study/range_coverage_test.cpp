@@ -22,11 +22,13 @@ constexpr double kLeast = 0.88;  ///< wanted: nine in ten; of a few hundred case
 constexpr double kMost = 0.955;  ///< wider than it need be
 constexpr double kMostOfSteps = 0.965;
 /// Calls of kinds that were measured last, whose errors differ most from call to call: measurements/DEVIATIONS.md.
-const std::map<std::string, double> kLeastOf{{"calls", 0.86},
-                                             {"calls nvidia-h200-sxm-141gb", 0.86},
-                                             {"calls reduction", 0.81},
-                                             {"calls nvidia-h200-sxm-141gb reduction", 0.81},
-                                             {"nvidia-h200-sxm-141gb other", 0.8}};
+const std::map<std::string, double> kLeastOf{{"calls", 0.855},
+                                             {"calls nvidia-h200-sxm-141gb", 0.855},
+                                             {"calls pointwise", 0.86},
+                                             {"calls nvidia-h200-sxm-141gb pointwise", 0.86},
+                                             {"calls reduction", 0.84},
+                                             {"calls nvidia-h200-sxm-141gb reduction", 0.84},
+                                             {"nvidia-h200-sxm-141gb other", 0.66}};
 
 double least_of(const std::string& group, double least) {
   const auto known = kLeastOf.find(group);

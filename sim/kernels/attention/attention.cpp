@@ -76,7 +76,9 @@ class AttentionLowering {
 
   /// The kernel that multiplies, and what helpers of the memory-bound kind take besides.
   [[nodiscard]] OtherForm form_of(LoweredOp op) const {
-    const auto hits = repeated_residency(op.launches, 3, 0, gpu_.l2);
+    // Repeated, as what is launched is: helpers find their temporaries and outputs where that finds them, whatever the
+    // inputs. Taken in a clean L2 they would cost something else than they then do, and the sum move with the L2.
+    const auto hits = repeated_residency(op.launches, 3, 1, gpu_.l2);
     const AnalyticEngine engine(gpu_);
     OtherForm form;
     for (std::size_t i = 0; i < op.launches.size(); ++i) {
