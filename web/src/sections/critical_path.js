@@ -1,4 +1,4 @@
-// What decides how long a recorded step took: the longest parts of its critical path.
+// The critical path of a recorded step: the longest parts of its critical path.
 import { card } from '../dom.js';
 import { count, percent, seconds, words } from '../format.js';
 import { table } from '../table.js';

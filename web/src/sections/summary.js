@@ -43,12 +43,14 @@ function facts({ step, limited_by: limits }) {
 export function summary({ prediction, device }) {
   const { step } = prediction;
   const memory = prediction.memory ?? prediction.memory_as_recorded; // of a recording that says nothing: neither
+  const runs = !memory || memory.fits;
   const range = `${seconds(step.low_s)} to ${seconds(step.high_s)}${step.validated ? '' : ', estimated'}`;
   return h('section', { class: 'card', id: 'summary' },
     h('div', { class: 'what' }, h('h1', {}, prediction.scenario || prediction.hardware), h('p', {}, `${device.title}, engine ${prediction.engine}`)),
     h('div', { class: 'verdict' },
       fitting(memory),
-      cell(memory && !memory.fits ? 'Step time, if it had the memory' : 'Step time', seconds(step.time_s), '', `${range}; ${digits(step.tokens_per_s)} tokens/s`),
+      runs ? cell('Step time', seconds(step.time_s), '', `${range}; ${digits(step.tokens_per_s)} tokens/s`)
+        : cell('Step time', 'none', '', `${seconds(step.time_s)} if it had the memory`),
       memoryOf(memory, prediction.parallel?.gpus > 1 ? 'Memory per GPU' : 'Memory'), limiterOf(prediction.limited_by, step.time_s)),
     facts(prediction));
 }
