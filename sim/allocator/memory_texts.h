@@ -1,5 +1,5 @@
-// What PyTorch prints about its memory: the text of an out-of-memory error in every form since 1.0, memory_summary()
-// and memory_stats().
+// Texts in which PyTorch tells of its memory: the text of an out-of-memory error in every form since 1.0,
+// memory_summary() and memory_stats().
 //
 // Texts are found among other lines of a log. Forms: c10/cuda/CUDACachingAllocator.cpp (malloc), torch/cuda/memory.py.
 #pragma once
@@ -36,9 +36,9 @@ struct AllocatorTotals {
   OptionalBytes allocated, peak_allocated, reserved, peak_reserved, requested, peak_requested, inactive_split;
 };
 
-/// Of the text of memory_summary(), abbreviated or not. Empty where there is none.
+/// Reads the text of memory_summary(), abbreviated or not. Empty where there is none.
 std::vector<AllocatorTotals> memory_summaries(std::string_view text);
-/// Of memory_stats() as JSON or as Python prints it, flat or nested. Empty where there is none.
+/// Reads memory_stats() as JSON or as Python prints it, flat or nested. Empty where there is none.
 std::optional<AllocatorTotals> memory_stats(std::string_view text);
 
 }  // namespace ridgeline

@@ -9,7 +9,7 @@
 namespace ridgeline {
 namespace {
 
-/// As Kineto names a copy that nsys stats calls "[CUDA memcpy Host-to-Device]".
+/// Kineto's name of a copy that nsys stats calls "[CUDA memcpy Host-to-Device]".
 std::string kineto_name(const std::string& name) {
   constexpr std::pair<std::string_view, std::string_view> kCopies[] = {
       {"Host-to-Device", "Memcpy HtoD"}, {"HtoD", "Memcpy HtoD"}, {"Device-to-Host", "Memcpy DtoH"},

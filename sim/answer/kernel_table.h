@@ -1,4 +1,4 @@
-// What a profiler's table of sums can say: time by kernel and family, and what limits each, without a timeline.
+// Answers to a profiler's table of sums: time by kernel and family, and what limits each, without a timeline.
 //
 // A table holds no shapes. A kernel of a mean up to kShortKernel times an empty one is limited by its launch; matrix
 // multiplications, attention and convolutions by arithmetic, except of vectors; collectives and copies to or from the

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kReading = "reading a database";
 
-/// As a URI that says that nobody writes the file, so that it is read where it cannot be locked.
+/// The path as a URI that says that nobody writes the file, so that it is read where it cannot be locked.
 std::string uri_of(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
@@ -67,7 +67,7 @@ std::string identifier(std::string_view name) {
   return text + "\"";
 }
 
-/// What a query threw inside SQLite, which knows no exceptions.
+/// The exception that a query threw inside SQLite, which knows no exceptions.
 thread_local std::exception_ptr interrupted;
 
 int keep_budget_of_query(void*) {

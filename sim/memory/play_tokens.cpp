@@ -62,7 +62,7 @@ class TokenPlayer {
     }
     return true;
   }
-  /// What tokens [kept_.token, token) and some behind them do, and where `token` is then.
+  /// Runs tokens [kept_.token, token) and some behind them, and says where `token` is then.
   bool play_again(std::size_t step, std::int64_t& token) {
     static_cast<HeldState&>(held_) = kept_.state;
     const std::int64_t end = std::min(token + kTokensBetween, tokens_.tokens());
@@ -109,7 +109,7 @@ class TokenPlayer {
     return true;
   }
 
-  /// Of a token in which memory ran out, or had to be given back.
+  /// Handles a token in which memory ran out, or had to be given back.
   bool fail_at(std::int64_t token) {
     if (std::exchange(changed_, false)) changed_at_ = token;
     return false;

@@ -48,7 +48,7 @@ struct Row {
   double unit;
 };
 
-// Of several keys with one fact the first that is there counts.
+// The first key that is there counts where several have one fact.
 constexpr std::array kRows{
     Row{"calculon", "matrix.float16.tflops", Fact::tensor_flops, kTera},
     Row{"calculon", "matrix.bfloat16.tflops", Fact::tensor_flops, kTera},

@@ -1,4 +1,4 @@
-// What a hardware file of another simulator says of a machine, in SI units.
+// Facts that a hardware file of another simulator states of a machine, in SI units.
 //
 // Files that are read: systems of Calculon, LLMCompass and SimuMax (JSON), GenZ's dictionary of systems (Python),
 // clusters of LLMServingSim (JSON), networks and systems of ASTRA-sim (YAML, JSON), GPGPU-Sim's options (Accel-Sim).

@@ -23,7 +23,7 @@ double tensor_flops(const Gpu& gpu) {
   return 2.0 * gpu.sm.count * gpu.sm.rates.tensor_fp16 * gpu.clock.boost_tensor.value();
 }
 
-/// What a shipped GPU has in the place of a fact; 0 where that is no number of a chip.
+/// A shipped GPU's value in the place of a fact; 0 where that is no number of a chip.
 double shipped(const Gpu& gpu, Fact fact) {
   switch (fact) {
     case Fact::tensor_flops: return tensor_flops(gpu);

@@ -1,4 +1,4 @@
-// What a file is, by its first bytes and its structure, whatever its name: the one place that knows.
+// Kinds of files by their first bytes and their structure, whatever their names: the one place that knows.
 //
 //   const Recognised seen = recognise("trace.json");
 //   seen.kind->what;   // "a trace of PyTorch's profiler"
@@ -41,7 +41,7 @@ Recognised kind_of_folder(const std::string& path);
 std::string wrong_file(const std::string& path, std::string_view role);
 /// The file that a message about a file begins with; "" where it begins with none.
 std::string file_of_message(const std::string& message);
-/// That sentence of a file that a message begins with and that no scenario and no option of a question can name.
+/// The sentence about a file that a message begins with and that no scenario and no option of a question can name.
 std::string about_file_of(const std::string& message);
 /// Throws UserError with that sentence.
 void check_file(const std::string& path, std::string_view role);

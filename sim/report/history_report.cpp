@@ -225,7 +225,7 @@ MemoryFile read_memory_file(const std::string& file) {
   return memory;
 }
 
-/// What PyTorch printed, where the file holds that.
+/// The text that PyTorch printed, where the file holds one.
 struct PrintedMemory {
   std::vector<OutOfMemoryText> errors;
   std::vector<AllocatorTotals> totals;

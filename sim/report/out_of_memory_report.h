@@ -17,12 +17,12 @@ struct OutOfMemoryState {
   std::size_t events = 0;                                            ///< of the recording; `event` is the last of them
   std::int64_t allocated = 0, reserved = 0, largest_free_block = 0;  ///< bytes
   bool expandable_segments = false;                                  ///< were on
-  /// Whether the same history and the request run to their end in the same memory with expandable segments.
+  /// Says whether the same history and the request run to their end in the same memory with expandable segments.
   bool expandable_segments_would_do = false;
   std::vector<Holder> holders;  ///< the largest, at the snapshot
 };
 
-/// Of a snapshot with an out-of-memory event.
+/// The report on a snapshot with an out-of-memory event.
 OutOfMemoryState out_of_memory_state(const MemorySnapshot& snapshot, const RecordedRun& run);
 
 std::string out_of_memory_text(const OutOfMemoryState& state);

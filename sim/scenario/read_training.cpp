@@ -224,7 +224,7 @@ void read_fine_tuning(const Mapping& mapping, const Software& software, const Ne
   t.lora = read_lora(mapping["lora"], t, section.compile, software);
 }
 
-/// What several GPUs do not go with.
+/// Checks what several GPUs do not go with.
 void check_several_gpus(const Mapping& mapping, const TrainingDescription& t, bool compile) {
   check_compiled(mapping, t, compile);
   if (compile && t.data_parallel == DataParallel::apex)

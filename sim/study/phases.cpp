@@ -48,7 +48,7 @@ std::int64_t bytes_of(const OpTrace& trace, Category category) {
   return total;
 }
 
-/// Which phase has the network that phase `i` uses.
+/// The phase that has the network that phase `i` uses.
 std::size_t owner_of(const PhasedTraining& training, std::size_t i) {
   return training.phases[i].network_of.value_or(i);
 }

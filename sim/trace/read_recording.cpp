@@ -30,7 +30,7 @@ double cuda_version(std::string_view text) {
   return number / kMajor + (number % kMajor / kMinor) * 0.1;
 }
 
-/// Whether graphs launched all that ran on the GPU.
+/// Tells whether graphs launched all that ran on the GPU.
 bool all_in_graphs(const ProfilerEvents& events) {
   std::set<std::int64_t> graphs;
   for (const RuntimeEvent& call : events.runtime)

@@ -368,11 +368,11 @@ struct Stack {
 struct Composition {
   Stack stack;
   std::optional<Stack> encoder;
-  /// Of a sequence: a tensor that goes from block to block.
+  /// The stream of a sequence: a tensor that goes from block to block.
   struct Carried {
     std::int64_t tokens = 0, width = 0;
   };
-  /// What block `block` of a pipeline's stage receives, where `length` tokens are read; blocks count from the
+  /// Tensors that block `block` of a pipeline's stage receives, where `length` tokens are read; blocks count from the
   /// encoder's.
   [[nodiscard]] std::vector<Carried> carried_before(std::int64_t block, std::int64_t length) const;
   /// Equal for blocks that run the same operations; an encoder's blocks come before the others.

@@ -20,7 +20,7 @@ struct Part {
   std::string key, type;  ///< of the configuration; the model_type that it has where it says none
 };
 
-/// As the family's table says, else by the names that Transformers uses.
+/// The type as the family's table says, else by the names that Transformers uses.
 Part part_named(const Node& config, const std::string& part) {
   if (const Node* type = config.find("model_type")) {
     const std::filesystem::path table = config::data_folder("models") / "families" / (type->scalar + ".yaml");

@@ -1,4 +1,4 @@
-// What a kernel computes, as its name says: names of PyTorch, its libraries, Triton and NCCL, copies as profilers call
+// Families of kernels by their names: names of PyTorch, its libraries, Triton and NCCL, copies as profilers call
 // them.
 #pragma once
 

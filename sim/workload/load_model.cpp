@@ -120,7 +120,7 @@ struct FileTree {
   std::vector<std::string> unread;
 };
 
-/// What a change says of the part of a multimodal network; empty where none does.
+/// The part that a change names of a multimodal network; empty where none does.
 std::string part_said(const std::vector<Override>& overrides) {
   std::string part;
   for (const Override& change : overrides)

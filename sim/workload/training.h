@@ -46,8 +46,8 @@ enum class OptimizerKind : std::uint8_t {
   bert_adam             ///< of the first BERT codes: no correction of bias, one loop of its own that clips each tensor
 };
 enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
-/// What of an optimizer on one GPU lies in the host's memory, where it steps (torchao's CPUOffloadOptimizer): nothing;
-/// states, with copies of weights and gradients; gradients too, which the device drops when they were copied.
+/// Parts of an optimizer on one GPU that lie in the host's memory, where it steps (torchao's CPUOffloadOptimizer):
+/// nothing; states, with copies of weights and gradients; gradients too, which the device drops when they were copied.
 enum class OptimizerOffload : std::uint8_t { none, states, gradients };
 struct OptimizerDescription {
   OptimizerKind kind = OptimizerKind::adamw;

@@ -1,4 +1,4 @@
-// What reads by strides and stores of single elements ask of the caches, by rules that need no measurement.
+// Reads by strides, stores of single elements and the caches, by rules that need no measurement.
 #include "sim/kernels/memory_bound/strided_access.h"
 
 #include <gtest/gtest.h>

@@ -37,8 +37,8 @@ inline Scenario scenario_of_measured_network(const nlohmann::json& row, const st
   return scenario;
 }
 
-/// Whether a row is of a loss in chunks that adds to the weight's gradient in 16 bits. No library does: Liger adds in
-/// fp32 (networks/fine_tuning.jsonl.gz).
+/// Tells whether a row is of a loss in chunks that adds to the weight's gradient in 16 bits. No library does: Liger
+/// adds in fp32 (networks/fine_tuning.jsonl.gz).
 inline bool adds_in_16_bits(const nlohmann::json& row) {
   return row.value("loss", "") == "chunked" && row["precision"] == "bf16";
 }

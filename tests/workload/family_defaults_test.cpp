@@ -1,4 +1,4 @@
-// What a configuration of Transformers means that leaves keys out or writes them otherwise.
+// Configurations of Transformers that leave keys out or write them otherwise.
 #include <gtest/gtest.h>
 
 #include <filesystem>

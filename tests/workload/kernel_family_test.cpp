@@ -1,4 +1,4 @@
-// What kernels compute, by names as profilers record them.
+// Families of kernels by names as profilers record them.
 #include "sim/workload/kernel_family.h"
 
 #include <gtest/gtest.h>

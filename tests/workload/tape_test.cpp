@@ -59,7 +59,7 @@ TEST(Tape, Runs_the_newest_ready_node_first) {
   EXPECT_EQ(s.backward_operations(), (Names{"tanh_backward", "gelu_backward"}));
 }
 
-// Of two roots, one in the graph of the other: it waits for what comes through the other one.
+// One of two roots is in the graph of the other: it waits for what comes through the other one.
 TEST(Tape, Roots_get_their_gradients_before_any_node_runs) {
   Session s;
   Parameter& w = s.parameter({8, 8});

@@ -167,7 +167,7 @@ const Gpu& ResidualRanges::MeasuredChip::gpu() const {
 
 namespace {
 
-/// Of each family, then of all.
+/// One of each family, then one of all.
 std::vector<double> distances_of(const Gpu& gpu, const Gpu& other) {
   std::vector<Laws> laws;
   for (const LawsOfFamily& family : kFamilyLaws) laws.push_back(family.laws);

@@ -43,7 +43,7 @@ OwnKernel indexed(const Pointwise& op, const ChipShape& chip) {
           few ? static_cast<double>(op.rows) * turns : turns};
 }
 
-/// Of the row that values are looked up in.
+/// Bytes of the row that values are looked up in.
 std::int64_t sorted_length(const Pointwise& op) {
   return op.walked.any() ? std::max<std::int64_t>(1, op.walked.list->front()) : 1;
 }

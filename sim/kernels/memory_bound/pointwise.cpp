@@ -123,7 +123,7 @@ void scatter(const Pointwise& op, double count, const L2Spec& l2, KernelLaunch& 
   }
 }
 
-/// What `count` elements read, and of the operand that is walked by strides.
+/// Bytes that `count` elements read, with those of the operand that is walked by strides.
 void add_reads(const Pointwise& op, double count, const StridedAccess* strided, KernelLaunch& launch) {
   for (int i = 0; i < op.input_count; ++i) {
     double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));

@@ -71,7 +71,7 @@ Touched touched_by(std::span<const std::int64_t> dimensions, std::int64_t elemen
   return {sum.warp_lines / all, sum.warp_sectors / all, sum.block_lines / all, sum.block_sectors / all};
 }
 
-/// Of all dimensions; throws std::invalid_argument for what are none.
+/// Runs over all dimensions; throws std::invalid_argument for what are none.
 double walked_elements(std::span<const std::int64_t> dimensions) {
   constexpr double kFarthest = 1e15;  // counted in bytes without overflow
   double all = 1.0;

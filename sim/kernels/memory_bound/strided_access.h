@@ -1,4 +1,4 @@
-// What a read by strides asks of the caches. The kernel walks its result in order, a few elements a thread one block
+// Reads by strides and the caches. The kernel walks its result in order, a few elements a thread one block
 // width apart (at::native::elementwise_kernel); the operand's strides say which lines a warp and a block touch.
 #pragma once
 
@@ -24,8 +24,8 @@ struct StridedAccess {
 /// Instructions of an element for the dimensions beyond two.
 double arithmetic_of(const SizeList& dimensions);
 
-/// Of `elements` results in blocks of `per_block` that read an operand of `type` along `dimensions` (sizes and strides,
-/// the fastest first).
+/// Accesses of `elements` results in blocks of `per_block` that read an operand of `type` along `dimensions` (sizes and
+/// strides, the fastest first).
 StridedAccess strided_access(const SizeList& dimensions, DType type, std::int64_t elements, std::int64_t per_block,
                              const ChipShape& chip);
 

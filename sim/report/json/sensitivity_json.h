@@ -1,4 +1,4 @@
-// What a tenth more of each resource would give, for programs.
+// Gains by a tenth more of each resource, for programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

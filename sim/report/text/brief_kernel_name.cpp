@@ -15,7 +15,7 @@ std::string without_unnamed(std::string_view name) {
   return text;
 }
 
-/// Whether a word of a template's arguments says what the kernel computes.
+/// Tells whether a word of a template's arguments says what the kernel computes.
 bool tells(std::string_view word) {
   constexpr std::array<std::string_view, 8> kShells{"BinaryFunctor",          "UnaryFunctor",   "AUnaryFunctor",
                                                     "BUnaryFunctor",          "CUDAFunctor",    "CompareFunctor",

@@ -1,4 +1,4 @@
-// What a tenth more of each resource would give, as a table.
+// Gains by a tenth more of each resource, as a table.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ void add_device(TextBuffer& out, const Gpu& gpu, int number) {
 
 namespace {
 
-/// As the process group of NCCL in PyTorch calls the operation (ProcessGroupNCCL.cpp, RECORD_PARAM_COMMS).
+/// The operation's name in PyTorch's process group of NCCL (ProcessGroupNCCL.cpp, RECORD_PARAM_COMMS).
 std::string_view recorded_name(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce: return "allreduce";

@@ -23,7 +23,7 @@ struct RunErrors {
 };
 /// Published, comparable, seen by no fit, and beside a host that nobody here measured.
 bool of_unknown_machine(const ValidatedStep& step);
-/// Of those, but the steps of the publisher `left_out`.
+/// The same without the steps of the publisher `left_out`.
 RunErrors errors_of_unknown_runs(std::span<const ValidatedStep> steps, std::string_view left_out = {});
 
 /// By GPU: the versions of software of its rows, and by engine

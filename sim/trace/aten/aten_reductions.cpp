@@ -188,7 +188,7 @@ MappedOps norm(const AtenCall& call, const MapContext&) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const Numbers* dims = call.numbers(2);
   if (dims != nullptr && !dims->empty()) {
-    // Of single elements a norm is their absolute value.
+    // A norm of single elements is their absolute value.
     const AtenTensor y = result_of(call, 0, fresh(x->type, reduce(*x, *dims, false).kept));
     if (y.elements() == x->elements()) return one(pointwise_op(P::other, {x}, like(*x)));
     return reduction(call, x, dims, false);

@@ -194,7 +194,7 @@ MappedOps shuffled(const AtenCall& call, const MapContext&) {
   y = result_of(call, 0, y);
   const std::int64_t cols = std::max<std::int64_t>(1, y.last());
   Copy op{CopyKind::transpose, x->type, x->elements() / cols, cols, 1};
-  // Of each image: channels, then for each dimension of pixels the blocks and what is within one.
+  // Sizes of each image: channels, then for each dimension of pixels the blocks and what is within one.
   const std::vector<std::int64_t> strides = x->given_strides();
   const auto of = [&](std::size_t from_last) { return x->sizes[rank - from_last]; };
   const auto step = [&](std::size_t from_last) { return strides[rank - from_last]; };

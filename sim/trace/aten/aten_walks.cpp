@@ -24,7 +24,7 @@ bool same_layout(const AtenTensor& input, const AtenTensor& output) {
   return input.strides == output.strides && output.dense();
 }
 
-/// Whether neighbours in the output's memory lie apart in the input's.
+/// Tells whether neighbours in the output's memory lie apart in the input's.
 bool crosses(const AtenTensor& input, const AtenTensor& output) {
   const std::size_t rank = output.sizes.size();
   if (input.sizes != output.sizes || rank == 0) return false;

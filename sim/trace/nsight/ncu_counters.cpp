@@ -51,7 +51,7 @@ Counter counter_named(std::string_view metric) {
   return nullptr;
 }
 
-/// What a value in this unit is multiplied with; ncu's own units (Kbyte) are powers of ten, its binary ones KiB.
+/// The factor of a value in this unit; ncu's own units (Kbyte) are powers of ten, its binary ones KiB.
 double factor_of(std::string_view unit) {
   if (const auto seconds = seconds_of_unit(unit)) return *seconds;
   constexpr std::pair<std::string_view, double> kUnits[] = {{"%", 0.01},

@@ -27,7 +27,7 @@ void for_each_counter(Kernel& kernel, Visit&& visit) {
   visit("waves_per_sm", kernel.waves);
 }
 
-/// Whether a heading of such a file stands in the text's first lines.
+/// Tells whether a heading of such a file stands in the text's first lines.
 bool looks_like_ncu(const std::string& path);
 
 /// In the order of the file. Throws UserError for a file without such a table, with its line for a number that is none.

@@ -1,4 +1,4 @@
-// Which NVTX ranges of a report are its training steps.
+// Training steps among the NVTX ranges of a report.
 #pragma once
 
 #include <vector>

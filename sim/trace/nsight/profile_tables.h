@@ -27,7 +27,7 @@ struct ProfileTables {
   std::vector<TableRow> rows;        ///< each name of a kind once, the longest first
 };
 
-/// Whether the file begins as such tables do; what follows may still be broken.
+/// Tells whether the file begins as such tables do; what follows may still be broken.
 bool looks_like_profile_tables(const std::string& path);
 
 /// Throws UserError with file and line for a table whose numbers are none.

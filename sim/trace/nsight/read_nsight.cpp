@@ -39,7 +39,7 @@ std::string_view place_of_memory(std::int64_t kind) {
                                                                        : kPlaces.front();
 }
 
-/// As Kineto calls the copy.
+/// Kineto's name of the copy.
 std::string name_of_copy(std::int64_t kind, std::int64_t from, std::int64_t to) {
   static constexpr std::array<std::string_view, 11> kKinds{"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                                            "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
@@ -85,7 +85,7 @@ class NsightReader {
   }
 
  private:
-  /// What ran on a GPU, and whose it is.
+  /// A kernel, copy or memset of a GPU, and whose it is.
   struct Work {
     std::int64_t process = 0;
     GpuEvent event;

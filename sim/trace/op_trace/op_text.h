@@ -14,7 +14,7 @@ namespace ridgeline::trace {
 void add_op(nlohmann::ordered_json& line, const Op& op);
 std::string op_text(const Op& op);
 
-/// Of an object's text; nothing for one that is no operation.
+/// Reads an object's text; nothing for one that is no operation.
 std::optional<Op> op_from_text(std::string_view text);
 
 }  // namespace ridgeline::trace

@@ -1,4 +1,4 @@
-// Which kernels, collectives, copies, host calls and waits decide how long a recorded step takes.
+// Critical path of a recorded step: the kernels, collectives, copies, host calls and waits that decide its time.
 //
 // The path is walked back from the item of the GPU that ended last. An item began behind the one before it on its
 // stream, or behind an item of another stream that its stream waited for, or behind its launch call, whichever ended

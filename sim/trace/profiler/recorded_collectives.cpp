@@ -37,8 +37,8 @@ std::optional<DType> type_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// What the ranks of a group share, as its description says: our own timelines', Megatron-LM's ("TENSOR_MODEL_PARALLEL_
-/// GROUP"), a device mesh's ("mesh_tp"). Data where it says nothing.
+/// The word for what the ranks of a group share, as its description says: our own timelines', Megatron-LM's
+/// ("TENSOR_MODEL_PARALLEL_ GROUP"), a device mesh's ("mesh_tp"). Data where it says nothing.
 GroupKind group_of(std::string description) {
   std::transform(description.begin(), description.end(), description.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -20,7 +20,7 @@ const Op* RecordedOps::of(std::size_t op) {
     if (parser.parse(arguments).get(all) == simdjson::SUCCESS && all["Op"].get(own) == simdjson::SUCCESS)
       entry->second = op_from_text(simdjson::minify(own));
   }
-  // What ranks exchange stands beside its kernel.
+  // An exchange of ranks stands beside its kernel.
   return entry->second && !std::holds_alternative<Collective>(*entry->second) ? &*entry->second : nullptr;
 }
 

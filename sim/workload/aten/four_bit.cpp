@@ -73,7 +73,7 @@ Tensor expanded(Eager& eager, const FourBitWeight& weight, DType type) {
   return result;
 }
 
-/// Whether a number of x is an outlier (llm_int8_threshold: 6): the host asks, and none is taken to be.
+/// The host asks whether a number of x is an outlier (llm_int8_threshold: 6); none is taken to be.
 void look_for_outliers(Eager& eager, const Tensor& x) {
   eager.recorder.host(HostClass::pointwise, 3);
   Tensor large = eager.empty(x.sizes, DType::boolean);

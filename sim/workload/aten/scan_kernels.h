@@ -14,7 +14,7 @@ constexpr std::int64_t chunks_of(std::int64_t length, std::int64_t chunk) { retu
 /// One kernel over `rows` x `cols`, of so many instructions an element beside loading and storing.
 void kernel(Eager& eager, std::string name, std::int64_t rows, std::int64_t cols, std::int64_t arithmetic,
             std::initializer_list<const Tensor*> reads, std::initializer_list<const Tensor*> writes);
-/// Whether such a kernel is of a package and was not measured.
+/// Tells whether such a kernel is of a package and was not measured.
 bool is_unmeasured(std::string_view name);
 /// One kernel of `batch` small matmuls.
 void matmuls(Eager& eager, DType type, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,

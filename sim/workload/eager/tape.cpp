@@ -66,7 +66,7 @@ Tape::Weights Tape::run_inputs(Eager& eager, std::span<const Tensor> roots, std:
                                const std::vector<const Node*>& inputs) {
   Weights later;
   const auto is_input = [&](const Node* node) { return std::find(inputs.begin(), inputs.end(), node) != inputs.end(); };
-  // Which nodes lead to the inputs: children before parents, as a graph without cycles allows.
+  // Nodes that lead to the inputs are marked, children before parents, as a graph without cycles allows.
   std::unordered_map<Node*, bool> leads;
   std::vector<std::pair<Node*, bool>> pending;
   for (auto root = roots.rbegin(); root != roots.rend(); ++root)

@@ -75,8 +75,8 @@ class Family {
   void cut_sequences(const Batch& batch);
   /// Takes a micro-batch from the loader, where the family's script does that on the device.
   virtual void take_batch(const Batch&) {}
-  /// What part number `part` of this rank makes of a micro-batch and of what the part before it hands on: what it hands
-  /// on itself, or logits. Throws UserError for a family that cannot be cut.
+  /// Tensors that part number `part` of this rank makes of a micro-batch and of what the part before it hands on: what
+  /// it hands on itself, or logits. Throws UserError for a family that cannot be cut.
   virtual std::vector<Tensor> run_part(std::size_t part, const Batch& batch, std::vector<Tensor> received);
   /// Sizes of what part number `part` receives from the part before it.
   [[nodiscard]] virtual std::vector<Dims> part_input(std::size_t part) const;

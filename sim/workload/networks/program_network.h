@@ -19,7 +19,7 @@ struct Carried {
   Dims sizes;
   DType type = DType::fp32;
 };
-/// Of a whole network on one micro-batch of a training: tensors before each block.
+/// Tensors of a whole network on one micro-batch of a training: tensors before each block.
 std::vector<std::vector<Carried>> carried_tensors(const ModelDescription& model, const TrainingDescription& training);
 
 class ProgramNetwork final : public families::Family, private ExpressionEvaluator {
@@ -101,7 +101,7 @@ class ProgramNetwork final : public families::Family, private ExpressionEvaluato
   ProgramValue call_block(ProgramModule& module, const Expression& call, std::vector<ProgramValue>& arguments);
   /// Tensors of a batch at the places of the network's own, targets where asked for.
   [[nodiscard]] std::vector<ProgramValue> tensors_of(const families::Batch& batch, bool targets) const;
-  /// What a stage hands on before block `number`.
+  /// Tensors that a stage hands on before block `number`.
   [[nodiscard]] std::vector<Tensor> carried_now(std::int64_t number) const;
   ProgramValue run_block_body(ProgramModule& module, std::vector<ProgramValue> tensors);
   Frame frame_of(ProgramModule& module, const std::vector<ProgramValue>& tensors);
