@@ -157,7 +157,7 @@ TEST(ParallelSteps, a_number_as_reshard_after_forward_takes_the_memory_it_took) 
 // Fine-tuning of BERT on two to eight V100, A100, H100 and RTX 3090 as published, 2020 to 2024; nothing was fitted.
 // Asked for of A100, V100 and RTX 3090: median 8 %, worst 25 %.
 TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
-  constexpr double kMedianPublished = 0.05, kWorst = 0.18;
+  constexpr double kMedianPublished = 0.052, kWorst = 0.18;
   // Eight H100 on two processors of PCIe 4.0, and on two of PCIe 5.0 (measurements/DEVIATIONS.md).
   const std::map<std::string, double> known = {
       {"lambda-h100-pcie-epyc7302-bert-large-squad-tf32-b64-pt1.13.0a0-x8", 0.41},
