@@ -1,7 +1,7 @@
 // Kinds of files that people have, and the command that takes each: one row a kind in file_kinds.cpp.
 //
-// What tells a kind apart is in the rows of byte_kinds.cpp (first bytes), text_kinds.cpp (words) and
-// document_kinds.cpp (keys), by the kind's name.
+// The rows of byte_kinds.cpp (first bytes), text_kinds.cpp (words) and document_kinds.cpp (keys) tell kinds apart, by
+// their names.
 #pragma once
 
 #include <string_view>

@@ -113,17 +113,8 @@ class InferenceLoop {
     eager_.recorder.set_category(result.storage.id(), Category::inputs);
     return result;
   }
-  /// `count` one-kernel operations on tensors of this size, of which the last result is given back.
   Tensor small(const Dims& sizes, DType type, int count = 1) {
-    eager_.recorder.host(HostClass::pointwise, count);
-    Tensor result;
-    for (int i = 0; i < count; ++i) {
-      Tensor next = eager_.empty(sizes, type);
-      if (result.defined()) aten::pointwise(eager_, PointwiseFunction::other, {&result}, next);
-      else aten::pointwise(eager_, PointwiseFunction::other, {}, next);
-      result = std::move(next);
-    }
-    return result;
+    return families::small_kernels(eager_, sizes, type, count);
   }
   /// One column more: concatenated with its new last one.
   void lengthen(Tensor& ids, const Tensor& last) {

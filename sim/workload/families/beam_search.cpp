@@ -30,13 +30,13 @@ BeamSearch::BeamSearch(eager::Eager& eager, std::int64_t sequences, std::int64_t
   finished_places_ = small({sequences, beams, longest - prompt}, DType::int32);
 }
 
-eager::Tensor BeamSearch::small(const Dims& sizes, DType type, int count) {
-  eager_.recorder.host(HostClass::pointwise, count);
-  Tensor result;
+eager::Tensor small_kernels(eager::Eager& eager, const eager::Dims& sizes, DType type, int count) {
+  eager.recorder.host(HostClass::pointwise, count);
+  eager::Tensor result;
   for (int i = 0; i < count; ++i) {
-    Tensor next = eager_.empty(sizes, type);
-    if (result.defined()) aten::pointwise(eager_, PointwiseFunction::other, {&result}, next);
-    else aten::pointwise(eager_, PointwiseFunction::other, {}, next);
+    eager::Tensor next = eager.empty(sizes, type);
+    if (result.defined()) aten::pointwise(eager, PointwiseFunction::other, {&result}, next);
+    else aten::pointwise(eager, PointwiseFunction::other, {}, next);
     result = std::move(next);
   }
   return result;

@@ -9,6 +9,9 @@
 
 namespace ridgeline::families {
 
+/// `count` one-kernel operations in a row on tensors of this size; the result of the last.
+eager::Tensor small_kernels(eager::Eager& eager, const eager::Dims& sizes, DType type, int count = 1);
+
 class BeamSearch {
  public:
   /// `longest`: prompt and all new tokens. No token ends a sequence.
@@ -24,8 +27,7 @@ class BeamSearch {
  private:
   using Tensor = eager::Tensor;
   using Dims = eager::Dims;
-  /// One-kernel operations in a row on tensors of this size; the last result.
-  Tensor small(const Dims& sizes, DType type, int count = 1);
+  Tensor small(const Dims& sizes, DType type, int count = 1) { return small_kernels(eager_, sizes, type, count); }
   /// take_along_dim.
   Tensor gathered(const Tensor& from, std::int64_t rows);
   Tensor joined(const Tensor& one, const Tensor& other);
